@@ -1,0 +1,129 @@
+"""The jars we run, pinned by checksum: listed in artifacts.json, fetched once, used offline ever after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from anabranch.errors import AnabranchError
+
+LOCK = Path(__file__).with_name("artifacts.json")
+
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""Called with a file name and its size; yields a function that is told of the bytes as they come."""
+
+_UNTOUCHED = "No jar was replaced, and nothing was started."
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One jar: its Maven coordinates, and what its bytes must be."""
+
+    coordinate: str
+    """group:artifact:version, with :classifier after it where there is one."""
+    sha256: str
+    size: int
+
+    @property
+    def filename(self) -> str:
+        _, name, version, *classifier = self.coordinate.split(":")
+        return "-".join([name, version, *classifier]) + ".jar"
+
+
+class ArtifactUnavailableError(AnabranchError):
+    code = "artifact.unavailable"
+
+
+class ArtifactCorruptError(AnabranchError):
+    code = "artifact.corrupt"
+
+
+def locked(bundle: str) -> tuple[Artifact, ...]:
+    """The jars of one bundle (`kafka` or `spark`), in classpath order."""
+    return tuple(Artifact(**row) for row in json.loads(LOCK.read_text())[bundle])
+
+
+def bundles() -> tuple[str, ...]:
+    return tuple(json.loads(LOCK.read_text()))
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where jars are kept between projects: ANABRANCH_CACHE, or `anabranch` in the user's cache folder."""
+    env = os.environ if environment is None else environment
+    if env.get("ANABRANCH_CACHE"):
+        return Path(env["ANABRANCH_CACHE"])
+    return Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "anabranch"
+
+
+class ArtifactCache:
+    """A folder of verified jars. A jar is moved into it only after its checksum agreed."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = (folder or cache_folder()) / "jars"
+
+    def path(self, artifact: Artifact) -> Path:
+        return self.folder / artifact.sha256[:16] / artifact.filename
+
+    def missing(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
+        return [a for a in artifacts if not self.path(a).is_file()]
+
+    def corrupt(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
+        """Jars that are here but whose bytes are not the locked ones (a failing disk, a meddling hand)."""
+        return [a for a in artifacts if self.path(a).is_file() and digest(self.path(a)) != a.sha256]
+
+    def fetch(self, artifacts: Sequence[Artifact], progress: Progress | None = None) -> list[Path]:
+        """Paths of all these jars, downloading what is missing. Needs no network when nothing is."""
+        for artifact in self.missing(artifacts):
+            self._download(artifact, progress or _silent)
+        return [self.path(a) for a in artifacts]
+
+    def _download(self, artifact: Artifact, progress: Progress) -> None:
+        from jgo.maven import MavenContext, PythonResolver
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=self.folder, prefix=".fetch-") as scratch:
+            maven = MavenContext(
+                repo_cache=Path(scratch), timeout=60, resolver=PythonResolver(progress_callback=progress)
+            )
+            group, name, version, *classifier = artifact.coordinate.split(":")
+            component = maven.project(group, name).at_version(version)
+            try:
+                fetched = maven.resolver.download(component.artifact(*classifier))
+            except (OSError, RuntimeError) as error:
+                raise ArtifactUnavailableError(
+                    f"{artifact.coordinate} could not be downloaded.",
+                    untouched=_UNTOUCHED,
+                    next_step="check the network (or the proxy in HTTPS_PROXY) and run `anabranch dev fetch` again",
+                    coordinate=artifact.coordinate,
+                ) from error
+            if fetched is None or digest(fetched) != artifact.sha256:
+                raise ArtifactCorruptError(
+                    f"{artifact.coordinate} was downloaded, but its checksum is not the locked one.",
+                    untouched=_UNTOUCHED,
+                    next_step="run `anabranch dev fetch` again; if it persists, do not trust the repository in use",
+                    coordinate=artifact.coordinate,
+                    expected=artifact.sha256,
+                )
+            self.path(artifact).parent.mkdir(exist_ok=True)
+            fetched.replace(self.path(artifact))
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        hasher = hashlib.sha256()
+        while chunk := file.read(1 << 20):
+            hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+@contextmanager
+def _silent(_name: str, _size: int) -> Iterator[Callable[[int], None]]:
+    with nullcontext():
+        yield lambda _bytes: None

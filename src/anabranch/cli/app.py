@@ -1,0 +1,42 @@
+"""The command tree. One file per command; nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from anabranch import __version__
+
+app = typer.Typer(
+    name="anabranch",
+    help="Backfill-safe reprocessing for Kafka pipelines.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def debugging() -> bool:
+    """Whether tracebacks were asked for, by `--debug` or ANABRANCH_DEBUG=1."""
+    return os.environ.get("ANABRANCH_DEBUG", "") not in ("", "0")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"anabranch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def anabranch(
+    _version_asked: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of short errors.")] = False,
+) -> None:
+    """Replay history beside production, check it, and join it back in one step."""
+    if debug:
+        os.environ["ANABRANCH_DEBUG"] = "1"

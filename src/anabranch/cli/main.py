@@ -1,0 +1,48 @@
+"""The `anabranch` command: runs the app and turns every outcome into words and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from anabranch.cli.app import app, debugging
+from anabranch.cli.output import report
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+
+
+class UnexpectedError(AnabranchError):
+    """A fault of ours, not of the user's."""
+
+    code = "unexpected"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. No traceback leaves here unless `--debug` asked for it."""
+    try:
+        app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="anabranch")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(ExitCode.FAILED)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return int(ExitCode.INTERRUPTED)
+    except AnabranchError as error:
+        if debugging():
+            raise
+        report(error)
+        return int(error.exit_code)
+    except Exception as fault:
+        if debugging():
+            raise
+        report(_unexpected(fault))
+        return int(ExitCode.FAILED)
+    return int(ExitCode.DONE)
+
+
+def _unexpected(fault: Exception) -> UnexpectedError:
+    error = UnexpectedError(
+        "Anabranch met something it did not expect.",
+        untouched=NOTHING_TOUCHED + " (as far as this command got; `anabranch doctor` looks again)",
+        next_step="run the same command with `anabranch --debug …` and report what it prints",
+    )
+    error.__cause__ = fault
+    return error

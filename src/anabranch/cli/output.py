@@ -1,0 +1,93 @@
+"""How commands speak: data on stdout as a table, JSON or YAML; everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Format(str, Enum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def _remember(value: Format) -> Format:
+    global _chosen
+    _chosen = value
+    return value
+
+
+_chosen = Format.TABLE
+"""The format of the command under way, so that an error on its way out is told in the same format."""
+
+Output = Annotated[
+    Format,
+    typer.Option("--output", "-o", callback=_remember, help="How to print the result.", show_default=True),
+]
+
+
+def stdout() -> Console:
+    """The console for results. Plain text when it is not a terminal or NO_COLOR is set."""
+    from rich.console import Console
+
+    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def stderr() -> Console:
+    """The console for progress, warnings and errors, so that stdout stays clean for pipes."""
+    from rich.console import Console
+
+    return Console(stderr=True, soft_wrap=not sys.stderr.isatty(), highlight=False)
+
+
+def emit(document: object, output: Format, table: Callable[[Console], None]) -> None:
+    """Print one result. `document` is plain data; `table` draws the same for people."""
+    match output:
+        case Format.TABLE:
+            table(stdout())
+        case Format.JSON:
+            typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        case Format.YAML:
+            typer.echo(_yaml(document), nl=False)
+
+
+def report(error: AnabranchError, output: Format | None = None) -> None:
+    """Say an error on stderr: what happened, why, what is untouched, what to do next."""
+    if (output or _chosen) is not Format.TABLE:
+        typer.echo(json.dumps({"error": error.as_dict()}, ensure_ascii=False, default=str), err=True)
+        return
+    from rich.text import Text
+
+    def line(label: str, style: str, words: str) -> None:
+        console.print(Text.assemble((f"{label:<10}", style), words))
+
+    console = stderr()
+    line("error", "bold red", f"{error.what}  [{error.code}]")
+    if error.cause:
+        line("cause", "dim", error.cause)
+    line("untouched", "green", error.untouched)
+    line("next", "bold", error.next_step)
+
+
+def _yaml(document: object) -> str:
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    writer = YAML(typ="safe", pure=True)
+    writer.default_flow_style = False
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    text = StringIO()
+    writer.dump(document, text)
+    return text.getvalue()
