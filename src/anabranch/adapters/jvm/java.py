@@ -21,8 +21,11 @@ SUPPORTED = (17, 21)
 class Java:
     executable: Path
     major: int
-    home: Path | None
-    """JAVA_HOME, when that is where it was found."""
+
+    @property
+    def home(self) -> Path:
+        """What JAVA_HOME would be, links followed."""
+        return self.executable.resolve().parent.parent
 
 
 class JavaMissingError(AnabranchError):
@@ -59,7 +62,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
             found=found,
             major=major,
         )
-    return Java(Path(found), major, home)
+    return Java(Path(found), major)
 
 
 def _major(executable: Path) -> int | None:

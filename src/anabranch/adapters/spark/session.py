@@ -1,0 +1,82 @@
+"""The one factory of Spark sessions: explicit jars, task retries, the same Python for workers, quiet logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from anabranch.adapters.jvm.java import find_java
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+
+LOGGING = Path(__file__).with_name("log4j2.properties")
+
+DEFAULTS = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    # Event times are instants; without this they would depend on the machine's zone.
+    "spark.sql.session.timeZone": "UTC",
+    # Small jobs on a laptop: 200 shuffle partitions would be 200 almost empty files.
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""With a local master nobody else has to reach the driver, so nobody else may."""
+
+
+class SparkStartError(AnabranchError):
+    code = "spark.did-not-start"
+
+
+def start_spark(
+    name: str,
+    *,
+    master: str,
+    jars: Sequence[Path],
+    options: Mapping[str, str],
+    log: Path,
+    driver_memory: str = "1g",
+) -> SparkSession:
+    """A session on `master`, or the one this process already has. What the JVM says goes to `log`.
+
+    `options` win over the defaults. They reach Spark over the gateway, not on the JVM's command line, where any
+    user of the machine could read a password in the process list.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    # Another interpreter would lack the user's transform, or disagree about its version.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    launch = {
+        "spark.master": master,
+        "spark.app.name": name,
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        "spark.jars": ",".join(str(jar) for jar in jars),
+    }
+    local = LOOPBACK if master.startswith("local") else {}
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with log.open("ab") as words:
+            gateway = launch_gateway(_conf(launch), {"stdout": words, "stderr": words})  # type: ignore[no-untyped-call]
+        context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **local, **options, **launch}))
+    except (PySparkRuntimeError, OSError) as error:
+        raise SparkStartError(
+            f"Spark did not start on {master}.",
+            untouched=NOTHING_TOUCHED,
+            next_step=f"read {log}, then `anabranch doctor`",
+            master=master,
+        ) from error
+    return SparkSession(context)
+
+
+def _conf(settings: Mapping[str, str]) -> SparkConf:
+    return SparkConf(loadDefaults=False).setAll(list(settings.items()))

@@ -1,0 +1,24 @@
+"""The jars: all here, and each what its checksum says."""
+
+from __future__ import annotations
+
+from anabranch.doctor.finding import Finding, green, red, yellow
+
+
+def artifacts() -> Finding:
+    from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
+
+    cache = ArtifactCache()
+    jars = [jar for bundle in bundles() for jar in locked(bundle)]
+    corrupt = cache.corrupt(jars)
+    if corrupt:
+        names = ", ".join(jar.filename for jar in corrupt)
+        paths = " ".join(str(cache.path(jar)) for jar in corrupt)
+        return red("jars", f"not the bytes that were locked: {names}", f"rm {paths} && anabranch dev fetch")
+    missing = cache.missing(jars)
+    if missing:
+        megabytes = sum(jar.size for jar in missing) / 1e6
+        return yellow(
+            "jars", f"{len(missing)} of {len(jars)} not fetched yet ({megabytes:.0f} MB)", "anabranch dev fetch"
+        )
+    return green("jars", f"all {len(jars)} here, checksums agree")

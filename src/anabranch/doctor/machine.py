@@ -1,0 +1,50 @@
+"""The machine itself: Python, Java, memory, disk."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from anabranch.doctor.finding import Finding, green, red, yellow
+
+GIB = 1 << 30
+MEMORY_COMFORTABLE, MEMORY_LEAST = 4 * GIB, 2 * GIB
+"""Spark's driver takes 1 GiB, the broker half of one, Python workers the rest."""
+DISK_COMFORTABLE, DISK_LEAST = 5 * GIB, 1 * GIB
+
+
+def python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+    name = f"{version[0]}.{version[1]}"
+    if (3, 10) <= version <= (3, 12):
+        return green("python", f"Python {name} at {sys.executable}")
+    return red("python", f"Python {name} is not one Spark 4.0 runs on", "use Python 3.10, 3.11 or 3.12")
+
+
+def java() -> Finding:
+    from anabranch.adapters.jvm.java import find_java
+
+    found = find_java()
+    return green("java", f"Java {found.major} at {found.executable}")
+
+
+def memory(available: int | None = None) -> Finding:
+    import psutil
+
+    free = psutil.virtual_memory().available if available is None else available
+    says = f"{free / GIB:.1f} GiB of memory available"
+    if free < MEMORY_LEAST:
+        return red("memory", says, "free memory until 2 GiB are available: Spark and a broker need that much")
+    if free < MEMORY_COMFORTABLE:
+        return yellow("memory", says, "4 GiB or more let Spark and the broker run without pressure")
+    return green("memory", says)
+
+
+def disk(folder: Path, free: int | None = None) -> Finding:
+    space = shutil.disk_usage(folder).free if free is None else free
+    says = f"{space / GIB:.1f} GiB free below {folder}"
+    if space < DISK_LEAST:
+        return red("disk", says, "free space until 1 GiB is there: a broker that can't write stops")
+    if space < DISK_COMFORTABLE:
+        return yellow("disk", says, "staging keeps a second copy of the range being replayed: have 5 GiB or more")
+    return green("disk", says)
