@@ -1,0 +1,94 @@
+"""Data files of a table inside and outside a range of its partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, LessThan, Reference
+from pyiceberg.expressions.literals import literal
+from pyiceberg.table import Table
+from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform
+from pyiceberg.types import TimestamptzType
+
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.plan.axis import Grain, PartitionRange, TimeAxis
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+
+_GRAINS: dict[type[Transform[object, int]], Grain] = {
+    HourTransform: Grain.HOUR,
+    DayTransform: Grain.DAY,
+    MonthTransform: Grain.MONTH,
+    YearTransform: Grain.YEAR,
+}
+
+
+class NotPartitionedByTimeError(AnabranchError):
+    code = "target.not-partitioned-by-time"
+    exit_code = ExitCode.REFUSED
+
+
+class RowDeletesError(AnabranchError):
+    code = "target.row-deletes"
+    exit_code = ExitCode.REFUSED
+
+
+class StraddlingFileError(AnabranchError):
+    code = "target.straddling-file"
+    exit_code = ExitCode.REFUSED
+
+
+def time_axis(table: Table) -> TimeAxis:
+    """The column by whose time the table is partitioned, and the width of a partition."""
+    for field in table.spec().fields:
+        grain = _GRAINS.get(type(field.transform))
+        if grain is not None:
+            return TimeAxis(table.schema().find_field(field.source_id).name, grain)
+    raise NotPartitionedByTimeError(
+        f"{'.'.join(table.name())} is not partitioned by the hour, day, month or year of a time column.",
+        untouched=NOTHING_TOUCHED,
+        next_step="partition the target by time: a range can only be replaced as whole partitions",
+    )
+
+
+def rows_in(table: Table, partitions: PartitionRange) -> BooleanExpression:
+    """The rows of the range, as a filter. Bounds carry a zone when the column does."""
+    zoned = isinstance(table.schema().find_field(partitions.axis.column).field_type, TimestamptzType)
+    start, end = (
+        moment.isoformat() if zoned else moment.replace(tzinfo=None).isoformat()
+        for moment in (partitions.start, partitions.end)
+    )
+    column = Reference(partitions.axis.column)
+    return And(GreaterThanOrEqual(term=column, value=literal(start)), LessThan(term=column, value=literal(end)))
+
+
+def files_in(table: Table, snapshot: int, partitions: PartitionRange) -> dict[str, DataFile]:
+    """Every data file of `snapshot` that lies in the range, by path. A file is wholly inside, or we refuse."""
+    found: dict[str, DataFile] = {}
+    for task in table.scan(row_filter=rows_in(table, partitions), snapshot_id=snapshot).plan_files():
+        if task.delete_files:
+            raise RowDeletesError(
+                f"{'.'.join(table.name())} has row-level deletes in the range, which belong to files we would move.",
+                untouched=NOTHING_TOUCHED,
+                next_step="compact the range (`CALL …system.rewrite_data_files`), then plan again",
+            )
+        _require_inside(table, task.file, partitions)
+        found[task.file.file_path] = task.file
+    return found
+
+
+def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) -> None:
+    """A file written under an older partitioning may hold rows of both sides; moving it would move too much."""
+    spec = table.specs()[file.spec_id]
+    source = table.schema().find_field(partitions.axis.column).field_id
+    for position, field in enumerate(spec.fields):
+        if field.source_id == source and _GRAINS.get(type(field.transform)) is partitions.axis.grain:
+            if file.partition[position] in partitions:
+                return
+            break
+    raise StraddlingFileError(
+        f"{file.file_path} was written under another partitioning and may hold rows outside the range.",
+        untouched=NOTHING_TOUCHED,
+        next_step="rewrite the table under its present partitioning, then plan again",
+    )

@@ -1,0 +1,38 @@
+"""What our commits say of themselves in the table's own history, written by Spark and read with no JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from anabranch.promote.history import Author, Offsets
+
+AUTHOR = "anabranch.author"
+COMMIT = "anabranch.commit"
+"""The id by which a commit whose outcome is unknown is looked up."""
+RUN = "anabranch.run"
+EPOCH = "anabranch.epoch"
+SLICE = "anabranch.slice"
+OFFSETS = "anabranch.offsets"
+PIPELINE = "anabranch.pipeline"
+CODE = "anabranch.code"
+QUERY = "anabranch.query"
+BATCH = "anabranch.batch"
+
+_AUTHORS = {author.value: author for author in Author}
+
+
+def write_offsets(offsets: Offsets) -> str:
+    return json.dumps({str(p): [start, end] for p, (start, end) in sorted(offsets.items())}, separators=(",", ":"))
+
+
+def read_offsets(properties: Mapping[str, str]) -> dict[int, tuple[int, int]]:
+    found: dict[str, list[int]] = json.loads(properties.get(OFFSETS, "{}"))
+    return {int(p): (start, end) for p, (start, end) in found.items()}
+
+
+def author(properties: Mapping[str, str], operation: str) -> Author:
+    """Whose commit it is. A rewrite keeps no properties of ours, but says `replace`: the rows are the same."""
+    if operation == "replace":
+        return Author.REWRITE
+    return _AUTHORS.get(properties.get(AUTHOR, ""), Author.FOREIGN)
