@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+
+from anabranch.plan.slices import Offsets
 
 
 class Author(str, Enum):
@@ -19,22 +21,18 @@ class Author(str, Enum):
     """Carries neither our properties nor offsets: we can't tell which records it holds."""
 
 
-Offsets = Mapping[int, tuple[int, int]]
-"""[start, end) of each partition."""
-
-
 @dataclass(frozen=True)
 class Commit:
-    """One commit on the target's main line."""
+    """One commit on the target's main line, and what it did to the range."""
 
     snapshot: int
     author: Author
     run: str | None = None
+    code: str | None = None
+    """Digest of the transform that made a live commit's rows."""
     offsets: Offsets = field(default_factory=dict)
     added: frozenset[str] = frozenset()
-    """Data files inside the range that it added."""
     removed: frozenset[str] = frozenset()
-    """Data files inside the range that it took out."""
 
     @property
     def touches(self) -> bool:
@@ -43,41 +41,50 @@ class Commit:
 
 @dataclass(frozen=True)
 class Clear:
-    """Nothing in the range that staging does not hold already: promote against the head that was looked at."""
+    """Promote against the head that was looked at. The files in `keep` are live's, made by the plan's own code."""
+
+    keep: frozenset[str]
 
 
 @dataclass(frozen=True)
 class CatchUp:
-    """Live added rows inside the range: replay the offsets of these commits into staging, then look again."""
+    """Live added rows by other code, or they were compacted since: replay these commits' offsets, then look again."""
 
     commits: tuple[Commit, ...]
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """A commit inside the range whose records we don't know: promoting would lose them."""
+    """A commit inside the range whose records we don't know: promoting would lose them, or count them twice."""
 
     commit: Commit
 
 
-def judge(since_base: Sequence[Commit], run: str, staged: Collection[int]) -> Clear | CatchUp | Blocked:
-    """What the commits since the base, oldest first, mean for promoting `run`.
+def judge(
+    since_base: Sequence[Commit], *, run: str, code: str, staged: Collection[int], present: Collection[str]
+) -> Clear | CatchUp | Blocked:
+    """What the commits since the base, oldest first, mean for promoting `run`, whose transform is `code`.
 
-    `staged` are the snapshots of live commits whose offsets are in staging already.
+    `staged` are the live commits, by snapshot, whose offsets are in staging already; `present` are the range's files
+    at the head. A live commit holds only offsets after the plan's, so keeping it counts nothing twice.
     """
+    keep: set[str] = set()
     behind: list[Commit] = []
     for commit in since_base:
-        if not commit.touches:
-            continue
         match commit.author:
+            case _ if not commit.touches:
+                continue
             case Author.REWRITE:
                 continue
             case Author.PROMOTION | Author.ROLLBACK if commit.run == run:
                 continue
-            case Author.LIVE if commit.snapshot in staged:
-                continue
             case Author.LIVE if commit.offsets and not commit.removed:
-                behind.append(commit)
+                if commit.snapshot in staged:
+                    continue
+                if commit.code == code and commit.added <= set(present):
+                    keep |= commit.added
+                else:
+                    behind.append(commit)
             case _:
                 return Blocked(commit)
-    return CatchUp(tuple(behind)) if behind else Clear()
+    return CatchUp(tuple(behind)) if behind else Clear(frozenset(keep))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from anabranch.promote.history import Author, Offsets
+from anabranch.plan.slices import Offsets
+from anabranch.promote.history import Author
 
 AUTHOR = "anabranch.author"
 COMMIT = "anabranch.commit"
@@ -18,6 +19,8 @@ PIPELINE = "anabranch.pipeline"
 CODE = "anabranch.code"
 QUERY = "anabranch.query"
 BATCH = "anabranch.batch"
+LEDGER = "anabranch.ledger"
+"""What became of every offset of the slice, committed with its rows."""
 
 _AUTHORS = {author.value: author for author in Author}
 

@@ -125,6 +125,7 @@ class IcebergTarget:
                     snapshot.snapshot_id,
                     props.author(said, _operation(snapshot)),
                     said.get(props.RUN),
+                    said.get(props.CODE),
                     props.read_offsets(said),
                     frozenset(after - before),
                     frozenset(before - after),

@@ -1,0 +1,37 @@
+"""Cuts a range of offsets into slices: each is one job and one commit, and all together are the range, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Offsets = Mapping[int, tuple[int, int]]
+"""[start, end) of each partition."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A piece of every partition's range. The id is stable: a slice that is in the table is not replayed again."""
+
+    id: str
+    offsets: Offsets
+
+    @property
+    def width(self) -> int:
+        """How many offsets it spans; with transactions or compaction, more than it has records."""
+        return sum(end - start for start, end in self.offsets.values())
+
+
+def cut(ranges: Offsets, offsets_per_slice: int) -> tuple[Slice, ...]:
+    """Slices of at most `offsets_per_slice` offsets, each taking its share of every partition so that all tasks work."""
+    total = sum(end - start for start, end in ranges.values())
+    count = -(-total // offsets_per_slice)
+    return tuple(Slice(f"s{number:05}", _piece(ranges, number, count)) for number in range(count))
+
+
+def _piece(ranges: Offsets, number: int, count: int) -> Offsets:
+    piece = {
+        partition: (start + (end - start) * number // count, start + (end - start) * (number + 1) // count)
+        for partition, (start, end) in sorted(ranges.items())
+    }
+    return {partition: (start, end) for partition, (start, end) in piece.items() if start < end}
