@@ -1,0 +1,75 @@
+"""Writes intents and their outcomes, each once, however often it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, update
+
+from anabranch.adapters.sql.leasing import fence
+from anabranch.adapters.sql.rows import document, entry_from, find_intent
+from anabranch.adapters.sql.schema import journal
+from anabranch.runs.canonical import canonical_mapping, instant_text
+from anabranch.runs.journal import IntentConflictError, IntentUnknownError, JournalEntry, Outcome, intent_id
+from anabranch.runs.run import require_words
+
+
+def record_intent(
+    connection: Connection,
+    run_id: str,
+    epoch: int,
+    step: str,
+    details: Mapping[str, object] | None,
+    intent: str | None,
+    now: datetime,
+) -> JournalEntry:
+    require_words("step", step)
+    chosen = intent_id(run_id, epoch, step) if intent is None else intent
+    require_words("intent", chosen)
+    fence(connection, run_id, epoch)
+    spelled = canonical_mapping(details)
+    entry = find_intent(connection, chosen)
+    if entry is None:
+        row = {"id": chosen, "run_id": run_id, "epoch": epoch, "step": step}
+        connection.execute(insert(journal).values(**row, details=spelled, intended_at=instant_text(now)))
+        return _get(connection, chosen)
+    if (entry.run_id, entry.step, entry.details) != (run_id, step, document(spelled)):
+        raise IntentConflictError(entry, f"the intent of {step} in run {run_id} with these details")
+    return entry
+
+
+def record_outcome(
+    connection: Connection,
+    intent: str,
+    epoch: int,
+    outcome: Outcome,
+    details: Mapping[str, object] | None,
+    now: datetime,
+) -> JournalEntry:
+    run_id = _get(connection, intent).run_id
+    fence(connection, run_id, epoch)
+    # Read again behind the fence: until then another holder may have settled it.
+    entry = _get(connection, intent)
+    if entry.outcome is outcome:
+        return entry
+    if not entry.is_open:
+        raise IntentConflictError(entry, f"the outcome {outcome.value}")
+    connection.execute(
+        update(journal)
+        .where(journal.c.id == intent)
+        .values(outcome=outcome.value, outcome_details=canonical_mapping(details), settled_at=instant_text(now))
+    )
+    return _get(connection, intent)
+
+
+def read_entries(connection: Connection, run_id: str) -> list[JournalEntry]:
+    query = select(journal).where(journal.c.run_id == run_id).order_by(journal.c.number)
+    return [entry_from(row) for row in connection.execute(query)]
+
+
+def _get(connection: Connection, intent: str) -> JournalEntry:
+    entry = find_intent(connection, intent)
+    if entry is None:
+        raise IntentUnknownError(intent)
+    return entry

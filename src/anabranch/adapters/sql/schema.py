@@ -1,0 +1,105 @@
+"""The tables, as the code sees them. What creates them is the migrations; a test holds the two together."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
+
+from anabranch.runs.states import INACTIVE
+
+metadata = MetaData()
+
+INACTIVE_STATES = ", ".join(f"'{state}'" for state in sorted(each.value for each in INACTIVE))
+
+targets = Table(
+    "targets",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("pipeline", Text, nullable=False),
+    Column("target_id", Integer, ForeignKey("targets.id"), nullable=False),
+    # Microseconds since 1970. Numbers, because both databases compare them alike and without a time zone.
+    Column("starts", BigInteger, nullable=False),
+    Column("ends", BigInteger, nullable=False),
+    Column("contract_hash", Text, nullable=False),
+    Column("plan_hash", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("fault_code", Text),
+    Column("fault_text", Text),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    # Beside it stands the constraint that active runs of one target never overlap: an exclusion constraint on
+    # PostgreSQL, triggers on SQLite. SQLAlchemy has no words for both, so that it lives in the migration only.
+    Index(
+        "one_active_run_per_contract",
+        "target_id",
+        "contract_hash",
+        unique=True,
+        sqlite_where=text(f"state NOT IN ({INACTIVE_STATES})"),
+        postgresql_where=text(f"state NOT IN ({INACTIVE_STATES})"),
+    ),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("plan", Text, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("holder", Text),
+    Column("expires_at", Text),
+)
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False, index=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("intended_at", Text, nullable=False),
+    Column("outcome", Text),
+    Column("outcome_details", Text),
+    Column("settled_at", Text),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    # No foreign key: the record of a run outlives the run.
+    Column("run_id", Text, index=True),
+    Column("action", Text, nullable=False),
+    Column("from_state", Text),
+    Column("to_state", Text),
+    Column("epoch", BigInteger),
+    Column("details", Text, nullable=False),
+    Column("previous", Text, nullable=False, unique=True),
+    Column("hash", Text, nullable=False, unique=True),
+)
+
+audit_head = Table(
+    "audit_head",
+    metadata,
+    # True and nothing else, so that there is one row: whoever appends locks it, and the chain can't fork.
+    Column("only", Boolean, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", Text, nullable=False),
+)

@@ -1,0 +1,61 @@
+"""Which version of the schema a database has, told without loading the migration machinery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlalchemy import Engine, inspect, text
+
+from anabranch.adapters.sql.engine import reading
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+
+VERSIONS = ("0001",)
+"""Every schema version this code knows, oldest first: the revisions in migrations/versions. A test compares."""
+
+
+class Standing(str, Enum):
+    CURRENT = "current"
+    ABSENT = "absent"
+    """The database is there and has no schema of ours."""
+    BEHIND = "behind"
+    NEWER = "newer"
+    """Written by a later Anabranch."""
+
+
+@dataclass(frozen=True)
+class SchemaVersion:
+    found: str | None
+    wanted: str
+
+    @property
+    def standing(self) -> Standing:
+        if self.found is None:
+            return Standing.ABSENT
+        if self.found == self.wanted:
+            return Standing.CURRENT
+        return Standing.BEHIND if self.found in VERSIONS else Standing.NEWER
+
+
+class StoreNewerError(AnabranchError):
+    code = "store.newer"
+    exit_code = ExitCode.CONFLICT
+
+    def __init__(self, version: SchemaVersion, shown_url: str) -> None:
+        super().__init__(
+            f"The control database {shown_url} has schema version {version.found}; "
+            f"this Anabranch knows versions up to {version.wanted}.",
+            untouched=NOTHING_TOUCHED,
+            next_step="install the newer Anabranch that the others use",
+            found=version.found,
+            wanted=version.wanted,
+        )
+
+
+def schema_version(engine: Engine) -> SchemaVersion:
+    """What the database has, against what this code wants."""
+    with reading(engine) as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return SchemaVersion(None, VERSIONS[-1])
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+        return SchemaVersion(found, VERSIONS[-1])

@@ -1,0 +1,139 @@
+"""Changes runs, each call one transaction: fenced by the epoch, along the transition table, audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from sqlalchemy import Connection, Engine, text, update
+
+from anabranch.adapters.sql import chain, journalling, leasing
+from anabranch.adapters.sql.engine import writing
+from anabranch.adapters.sql.faults import StoreConstraintError
+from anabranch.adapters.sql.rows import get_run
+from anabranch.adapters.sql.schema import runs
+from anabranch.adapters.sql.submission import submit
+from anabranch.runs.audit import AuditRecord
+from anabranch.runs.canonical import instant_text
+from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.lease import Lease
+from anabranch.runs.run import NewRun, Run, RunFault, Submission
+from anabranch.runs.states import Event, next_state
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class SqlRunWriter:
+    """`RunWriter` over one engine.
+
+    With no clock given, time is the database's: operators whose own clocks disagree still agree on when a lease
+    expires. A SQLite file is used on one machine, so there it is that machine's clock.
+    """
+
+    engine: Engine
+    clock: Clock | None = None
+
+    def submit(self, new: NewRun, *, actor: str) -> Submission:
+        try:
+            return self._submit(new, actor)
+        except StoreConstraintError:
+            # Somebody else was first. What they did is committed by now, and a second look finds it.
+            return self._submit(new, actor)
+
+    def _submit(self, new: NewRun, actor: str) -> Submission:
+        with writing(self.engine) as connection:
+            return submit(connection, new, actor, self._now(connection))
+
+    def acquire(self, run_id: str, holder: str, ttl: timedelta, *, actor: str, take_over: bool = False) -> Lease:
+        with writing(self.engine) as connection:
+            now = self._now(connection)
+            return leasing.acquire(connection, run_id, holder, ttl, now, actor=actor, take_over=take_over)
+
+    def renew(self, run_id: str, epoch: int, ttl: timedelta) -> Lease:
+        with writing(self.engine) as connection:
+            return leasing.renew(connection, run_id, epoch, ttl, self._now(connection))
+
+    def release(self, run_id: str, epoch: int, *, actor: str) -> Lease:
+        with writing(self.engine) as connection:
+            return leasing.release(connection, run_id, epoch, self._now(connection), actor=actor)
+
+    def transition(
+        self,
+        run_id: str,
+        epoch: int,
+        event: Event,
+        *,
+        actor: str,
+        details: Mapping[str, object] | None = None,
+        fault: RunFault | None = None,
+    ) -> Run:
+        if (event is Event.FAIL) != (fault is not None):
+            raise ValueError("a fault goes with the event fail, and with no other")
+        with writing(self.engine) as connection:
+            leasing.fence(connection, run_id, epoch)
+            before = get_run(connection, run_id)
+            to_state = next_state(before.state, event)
+            now = self._now(connection)
+            connection.execute(
+                update(runs)
+                .where(runs.c.id == run_id)
+                .values(
+                    state=to_state.value,
+                    updated_at=instant_text(now),
+                    fault_code=fault.code if fault else None,
+                    fault_text=fault.text if fault else None,
+                )
+            )
+            after = get_run(connection, run_id)
+            chain.append(
+                connection,
+                now,
+                actor=actor,
+                action=f"run.{event.value}",
+                run_id=run_id,
+                from_state=before.state,
+                to_state=to_state,
+                epoch=epoch,
+                details=dict(details or {}) | ({"fault": fault.code} if fault else {}),
+            )
+            return after
+
+    def record_intent(
+        self,
+        run_id: str,
+        epoch: int,
+        step: str,
+        details: Mapping[str, object] | None = None,
+        *,
+        intent: str | None = None,
+    ) -> JournalEntry:
+        with writing(self.engine) as connection:
+            now = self._now(connection)
+            return journalling.record_intent(connection, run_id, epoch, step, details, intent, now)
+
+    def record_outcome(
+        self, intent: str, epoch: int, outcome: Outcome, details: Mapping[str, object] | None = None
+    ) -> JournalEntry:
+        with writing(self.engine) as connection:
+            return journalling.record_outcome(connection, intent, epoch, outcome, details, self._now(connection))
+
+    def record_act(
+        self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None
+    ) -> AuditRecord:
+        if action.startswith(("run.", "lease.")):
+            raise ValueError(f"{action}: actions on runs and leases are recorded by what does them")
+        with writing(self.engine) as connection:
+            if run_id is not None:
+                get_run(connection, run_id)
+            now = self._now(connection)
+            return chain.append(connection, now, actor=actor, action=action, run_id=run_id, details=details)
+
+    def _now(self, connection: Connection) -> datetime:
+        if self.clock is not None:
+            return self.clock()
+        if connection.dialect.name == "postgresql":
+            now: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+            return now
+        return datetime.now(timezone.utc)
