@@ -40,3 +40,8 @@ def anabranch(
     """Replay history beside production, check it, and join it back in one step."""
     if debug:
         os.environ["ANABRANCH_DEBUG"] = "1"
+
+
+from anabranch.cli.dev import dev  # noqa: E402
+
+app.add_typer(dev)

@@ -1,0 +1,68 @@
+"""What can keep the embedded stack from coming up, each with its own code."""
+
+from __future__ import annotations
+
+from anabranch.errors import AnabranchError, ExitCode
+
+DATA_KEPT = "No process was started or stopped, and every topic's data are as they were."
+
+
+class DiskFullError(AnabranchError):
+    code = "stack.disk-full"
+
+
+class ReadOnlyError(AnabranchError):
+    code = "stack.read-only"
+
+
+class PortTakenError(AnabranchError):
+    code = "stack.port-taken"
+    exit_code = ExitCode.CONFLICT
+
+
+class StackBusyError(AnabranchError):
+    """Another command of ours is at work on the same stack."""
+
+    code = "stack.busy"
+    exit_code = ExitCode.CONFLICT
+
+
+class BrokerCountError(AnabranchError):
+    code = "stack.broker-count"
+    exit_code = ExitCode.USAGE
+
+
+class StackRunningError(AnabranchError):
+    code = "stack.running"
+    exit_code = ExitCode.CONFLICT
+
+
+class StackDownError(AnabranchError):
+    code = "stack.down"
+
+
+class StateUnreadableError(AnabranchError):
+    code = "stack.state-unreadable"
+
+
+class FormatFailedError(AnabranchError):
+    code = "stack.format-failed"
+
+
+class BrokerDiedError(AnabranchError):
+    code = "stack.broker-died"
+
+
+class StartTimeoutError(AnabranchError):
+    code = "stack.start-timeout"
+    exit_code = ExitCode.TIMED_OUT
+
+
+class NotOurProcessError(AnabranchError):
+    """A broker of ours that another user started: it can be seen, not stopped."""
+
+    code = "stack.not-permitted"
+
+
+class StopFailedError(AnabranchError):
+    code = "stack.stop-failed"

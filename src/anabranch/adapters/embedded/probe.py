@@ -1,0 +1,27 @@
+"""Does a broker answer? Asked with a real client, so that a process that hangs is told from one that serves."""
+
+from __future__ import annotations
+
+from anabranch.adapters.embedded.properties import HOST
+
+STATUS_SECONDS = 5.0
+START_SECONDS = 1.0
+
+
+def members(port: int, timeout: float) -> frozenset[int]:
+    """The brokers that take part in the cluster, as told by the one on this port. Empty if it does not answer."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient(
+        {
+            "bootstrap.servers": f"{HOST}:{port}",
+            "log_level": 0,  # a refused connection is an answer here, not something to print
+            "reconnect.backoff.max.ms": 200,
+            "socket.timeout.ms": max(10, int(timeout * 1000)),
+        }
+    )
+    try:
+        return frozenset(client.list_topics(timeout=timeout).brokers)
+    except KafkaException:
+        return frozenset()
