@@ -23,7 +23,7 @@ class Slice:
 
 
 def cut(ranges: Offsets, offsets_per_slice: int) -> tuple[Slice, ...]:
-    """Slices of at most `offsets_per_slice` offsets, each taking its share of every partition so that all tasks work."""
+    """Slices of about `offsets_per_slice` offsets, each with its share of every partition so that all tasks work."""
     total = sum(end - start for start, end in ranges.values())
     count = -(-total // offsets_per_slice)
     return tuple(Slice(f"s{number:05}", _piece(ranges, number, count)) for number in range(count))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from anabranch.plan.slices import Offsets
 from anabranch.promote.history import Author
+from anabranch.promote.target import CommitNote
 
 AUTHOR = "anabranch.author"
 COMMIT = "anabranch.commit"
@@ -32,6 +33,11 @@ def write_offsets(offsets: Offsets) -> str:
 def read_offsets(properties: Mapping[str, str]) -> dict[int, tuple[int, int]]:
     found: dict[str, list[int]] = json.loads(properties.get(OFFSETS, "{}"))
     return {int(p): (start, end) for p, (start, end) in found.items()}
+
+
+def of_note(note: CommitNote) -> dict[str, str]:
+    """A promotion's or rollback's properties."""
+    return {AUTHOR: note.author.value, COMMIT: note.id, RUN: note.run, EPOCH: str(note.epoch)}
 
 
 def author(properties: Mapping[str, str], operation: str) -> Author:

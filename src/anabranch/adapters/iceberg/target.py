@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from anabranch.adapters.iceberg.files import files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Commit
+from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Staging, Survey
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -33,13 +34,6 @@ class TargetMissingError(AnabranchError):
 class HistoryGoneError(AnabranchError):
     code = "target.history-gone"
     exit_code = ExitCode.REFUSED
-
-
-class MovedError(AnabranchError):
-    """Somebody committed between our look and our commit. The caller looks again."""
-
-    code = "target.moved"
-    exit_code = ExitCode.CONFLICT
 
 
 @dataclass(frozen=True)
@@ -111,7 +105,7 @@ class IcebergTarget:
                 )
         return slices
 
-    def history(self, base: int, partitions: PartitionRange) -> tuple[int, list[Commit]]:
+    def survey(self, base: int, partitions: PartitionRange) -> Survey:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
         table = self.load()
         line = self._line(table, MAIN, base)
@@ -132,10 +126,10 @@ class IcebergTarget:
                 )
             )
             before = after
-        return (line[-1].snapshot_id if line else base), commits
+        return Survey(line[-1].snapshot_id if line else base, tuple(commits), frozenset(before))
 
-    def promoted(self, commit_id: str) -> int | None:
-        """The snapshot on main that carries this commit id, if it ever landed."""
+    def landed(self, commit_id: str) -> int | None:
+        """The snapshot on main that carries this commit id, if the commit ever took effect."""
         table = self.load()
         snapshot = table.current_snapshot()
         while snapshot is not None:
@@ -144,35 +138,59 @@ class IcebergTarget:
             snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
         return None
 
-    def replace_range(
-        self,
-        *,
-        head: int,
-        remove: Iterable[str],
-        add: Mapping[str, DataFile],
-        partitions: PartitionRange,
-        fence: tuple[str, int],
-        tags: Mapping[str, int],
-        properties: Mapping[str, str],
-    ) -> int:
-        """One commit on main, against exactly `head`: these files of the range out, those in, no data rewritten.
+    def join_in(self, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+        """The range as staging has it, plus the files in `keep`, in one commit against the head that was surveyed.
 
-        `fence` is the staging branch of our epoch and where it must stand: after a takeover it is gone, and the
-        commit is refused by the catalog whatever we believe. `tags` keep snapshots from being expired; a tag that
-        is there already stays. Returns the new snapshot.
+        The heads before and after are tagged in that same commit, so that no expiry can take the way back.
         """
         table = self.load()
+        staged = files_in(table, staging.snapshot, staging.partitions)
+        with self._commit(table) as tx:
+            _point(tx, staging.before, survey.head, SnapshotRefType.TAG)
+            new = self._replace_range(tx, table, survey.head, survey.present - set(keep), staged, staging, note)
+            _point(tx, staging.after, new, SnapshotRefType.TAG)
+        return new
+
+    def take_out(self, staging: Staging, note: CommitNote) -> int:
+        """The promoted files out and the former ones back, in one commit; whatever came after the promotion stays."""
+        table = self.load()
+        refs = table.metadata.refs
+        former, joined = (
+            files_in(table, refs[tag].snapshot_id, staging.partitions) for tag in (staging.before, staging.after)
+        )
+        promoted = set(joined) - set(former)
+        head = refs[MAIN].snapshot_id
+        if not promoted <= set(files_in(table, head, staging.partitions)):
+            raise RewrittenError(
+                f"Data files of {self.name} that the promotion added were rewritten since, rows of live among them.",
+                untouched=NOTHING_TOUCHED,
+                next_step="the rollback goes by rows instead of files, which needs Spark",
+            )
+        back = {path: file for path, file in former.items() if path not in joined}
+        with self._commit(table) as tx:
+            return self._replace_range(tx, table, head, promoted, back, staging, note)
+
+    def _replace_range(
+        self,
+        tx: Transaction,
+        table: Table,
+        head: int,
+        remove: Collection[str],
+        add: Mapping[str, DataFile],
+        staging: Staging,
+        note: CommitNote,
+    ) -> int:
+        """On main, against exactly `head`: these files of the range out, those in, no data rewritten.
+
+        The staging branch of our epoch is the fence: after a takeover it is gone, and the catalog refuses the commit
+        whatever we believe.
+        """
         if table.metadata.refs[MAIN].snapshot_id != head:
             raise self._moved()
-        present = files_in(table, head, partitions)
-        branch, stands_at = fence
-        with self._commit(table) as tx:
-            for tag, snapshot in tags.items():
-                if tag not in table.metadata.refs:
-                    _point(tx, tag, snapshot, SnapshotRefType.TAG)
-            snapshot_id = _replace(tx, MAIN, [present[path] for path in remove], add.values(), properties)
-            _require(tx, {MAIN: head, branch: stands_at})
-        return snapshot_id
+        present = files_in(table, head, staging.partitions)
+        new = _replace(tx, MAIN, [present[path] for path in remove], add.values(), props.of_note(note))
+        _require(tx, {MAIN: head, staging.branch: staging.snapshot})
+        return new
 
     def _commit(self, table: Table) -> _CommitOnce:
         return _CommitOnce(table, self._moved)
