@@ -45,3 +45,11 @@ def anabranch(
 from anabranch.cli.dev import dev  # noqa: E402
 
 app.add_typer(dev)
+
+from anabranch.cli.check import check  # noqa: E402
+from anabranch.cli.init import init  # noqa: E402
+from anabranch.cli.schema import schema  # noqa: E402
+
+app.command()(init)
+app.command()(check)
+app.command()(schema)

@@ -1,0 +1,153 @@
+"""The model of a contract: what a backfill is asked to do, why, within which limits, and who may undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, Strict, model_validator
+
+from anabranch.contract.pipeline import Columns
+from anabranch.contract.ranges import Range
+from anabranch.project.model import Envelope, Name, Part, Whole, Words
+from anabranch.project.paths import ProjectFile
+from anabranch.project.quantities import Duration, Moment, Percentage, Size
+from anabranch.project.refusals import Problem, refusal, refuse
+
+
+def _distinct(partitions: tuple[int, ...]) -> tuple[int, ...]:
+    twice = [index for index, number in enumerate(partitions) if number in partitions[:index]]
+    if twice:
+        raise refusal(*(Problem("this partition is here twice", "each partition once", (i,)) for i in twice))
+    return partitions
+
+
+class Expectation(Part):
+    """How many rows the range should hold afterwards."""
+
+    rows: Whole = Field(description="The rows the range should hold after the backfill.", examples=[250000])
+    tolerance: Percentage = Field(
+        default="0%",
+        validate_default=True,
+        description="How far the count may be off, either way.",
+        examples=["1%"],
+    )
+
+
+class Query(Part):
+    """A SQL check over the staged table; it passes if it returns no rows."""
+
+    sql: Words | None = Field(
+        default=None, description="The query itself.", examples=["SELECT * FROM staged WHERE amount < 0"]
+    )
+    file: ProjectFile | None = Field(
+        default=None, description="A file of the project with the query.", examples=["checks/negative.sql"]
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Query:
+        if (self.sql is None) == (self.file is None):
+            raise refuse("a query is either sql or a file", "sql: SELECT …, or file: checks/name.sql")
+        return self
+
+
+class Validation(Part):
+    """What must be true of the staged rows before they may be promoted."""
+
+    queries: Mapping[Name, Query] = Field(
+        default_factory=dict,
+        description="SQL checks by name; each passes if it returns no rows.",
+        examples=[{"no-negative-amounts": {"sql": "SELECT * FROM staged WHERE amount < 0"}}],
+    )
+    not_null: Columns | None = Field(
+        default=None, description="Columns in which no value may be missing.", examples=[["order_id"]]
+    )
+    known_records: ProjectFile | None = Field(
+        default=None,
+        description="A JSON-lines file of rows known to be correct, for spot checks.",
+        examples=["checks/known.jsonl"],
+    )
+
+
+class Window(Part):
+    """When the backfill may run."""
+
+    start_after: Moment | None = Field(
+        default=None, description="Not before this moment.", examples=["2025-07-01T20:00:00Z"]
+    )
+    deadline: Moment | None = Field(
+        default=None, description="To be promoted by this moment.", examples=["2025-07-02T04:00:00Z"]
+    )
+    on_miss: Literal["pause", "retry", "scaleOut", "rollback"] = Field(
+        default="pause", description="What to do when the deadline can't be kept."
+    )
+
+    @model_validator(mode="after")
+    def _forward(self) -> Window:
+        if self.start_after is not None and self.deadline is not None and self.start_after >= self.deadline:
+            raise refuse("the deadline must come after startAfter", "a later deadline", "deadline")
+        return self
+
+
+class Budget(Part):
+    """What the backfill may use."""
+
+    bytes_per_second: Size | None = Field(
+        default=None, description="The most bytes per second to read from Kafka.", examples=["20MiB"]
+    )
+    cost: Annotated[float, Strict(), Field(gt=0)] | None = Field(
+        default=None, description="The most it may cost, in the price book's currency.", examples=[25.0]
+    )
+
+
+class Rollback(Part):
+    """Who may undo the promotion, and for how long."""
+
+    authority: Words = Field(description="Who may order a rollback.", examples=["shop-oncall@example.com"])
+    horizon: Duration = Field(
+        default="7d",
+        validate_default=True,
+        description="How long the former rows are kept so that a rollback is possible.",
+        examples=["7d"],
+    )
+
+
+class BackfillSpec(Part):
+    pipeline: Name = Field(description="The pipeline whose history is replayed.", examples=["orders"])
+    range: Range = Field(description="Which part of history.", examples=[{"everything": True}])
+    partitions: Annotated[tuple[Whole, ...], AfterValidator(_distinct), Field(min_length=1)] | None = Field(
+        default=None, description="Only these partitions of the topic; all of them if left out.", examples=[[0, 1]]
+    )
+    reason: Words = Field(
+        description="Why this is done, for whoever reads the record later.", examples=["Wrong currency rate"]
+    )
+    owner: Words = Field(description="Who answers for the backfill.", examples=["shop-data@example.com"])
+    expect: Expectation | None = Field(default=None, description="What should come out.", examples=[{"rows": 250000}])
+    validation: Validation = Field(
+        default=Validation(), description="What must be true before promotion.", examples=[{"notNull": ["order_id"]}]
+    )
+    window: Window | None = Field(
+        default=None, description="When it may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]
+    )
+    budget: Budget | None = Field(default=None, description="What it may use.", examples=[{"bytesPerSecond": "20MiB"}])
+    rollback: Rollback = Field(
+        description="Who may undo it, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> BackfillSpec:
+        problems = list(self._partition_problems())
+        if problems:
+            raise refusal(*problems)
+        return self
+
+    def _partition_problems(self) -> Iterator[Problem]:
+        if self.partitions is not None and self.range.offsets is not None:
+            yield Problem("range.offsets names the partitions already", "no partitions", ("partitions",))
+
+
+class Backfill(Envelope):
+    """A contract for one backfill, written down before anything runs."""
+
+    kind: Literal["Backfill"] = Field(description="What this file is.")
+    spec: BackfillSpec = Field(description="The contract itself.", examples=[{"pipeline": "orders"}])

@@ -1,0 +1,69 @@
+"""Everything in a project looked at once: what was found, and all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from anabranch.contract.load import read_contracts, read_pipelines
+from anabranch.project.findings import BadFilesError, Finding
+from anabranch.project.load import LoadedProject, load_project
+from anabranch.project.location import PROJECT_FILE
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    kind: str
+    name: str
+    file: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `anabranch check` found. `context` is None when the project itself could not be loaded."""
+
+    folder: str
+    context: str | None
+    files: tuple[CheckedFile, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "ok": self.ok,
+            "folder": self.folder,
+            "context": self.context,
+            "files": [asdict(file) for file in self.files],
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def check_project(folder: Path, context: str | None, environment: Mapping[str, str]) -> CheckReport:
+    """Load everything in the project and connect to nothing."""
+    try:
+        loaded = load_project(folder, context, environment)
+    except BadFilesError as error:
+        # Without a project nobody knows where its pipelines are, so they wait until it is mended.
+        return CheckReport(str(folder), None, (CheckedFile("Project", "", PROJECT_FILE, False),), error.findings)
+    return _check_rooms(loaded)
+
+
+def _check_rooms(loaded: LoadedProject) -> CheckReport:
+    pipelines, pipeline_findings = read_pipelines(loaded)
+    contracts, contract_findings = read_contracts(loaded, {p.name: p for p in pipelines.values()})
+    findings = (*pipeline_findings, *contract_findings)
+    bad = {finding.file for finding in findings}
+    files = [CheckedFile("Project", loaded.project.metadata.name, PROJECT_FILE, PROJECT_FILE not in bad)]
+    files += [CheckedFile("Pipeline", p.name, p.file, p.file not in bad) for p in pipelines.values()]
+    files += [CheckedFile("Backfill", c.name, c.file, c.file not in bad) for c in contracts.values()]
+    seen = {file.file for file in files}
+    unread = [("Pipeline", pipeline_findings), ("Backfill", contract_findings)]
+    for kind, found in unread:
+        names = dict.fromkeys(f.file for f in found if f.file not in seen)
+        files += [CheckedFile(kind, "", name, False) for name in names]
+    return CheckReport(str(loaded.folder), loaded.context, tuple(files), findings)

@@ -1,0 +1,149 @@
+"""Load pipelines and contracts of a project, and check a whole project at once; with no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
+from anabranch.project.documents import Document, read_document
+from anabranch.project.findings import BadFilesError, Finding
+from anabranch.project.keys import closest
+from anabranch.project.load import LoadedProject
+from anabranch.project.location import PROJECT_FILE
+from anabranch.project.model import Envelope
+from anabranch.project.paths import OutsideError, inside
+from anabranch.project.validation import validate_document
+
+Kind = TypeVar("Kind", bound=Envelope)
+
+
+@dataclass(frozen=True)
+class LoadedPipeline:
+    file: str
+    pipeline: Pipeline
+
+    @property
+    def name(self) -> str:
+        return self.pipeline.metadata.name
+
+
+@dataclass(frozen=True)
+class LoadedContract:
+    """A contract and the pipeline it is about."""
+
+    file: str
+    backfill: Backfill
+    pipeline: LoadedPipeline
+
+    @property
+    def name(self) -> str:
+        return self.backfill.metadata.name
+
+
+def load_pipelines(loaded: LoadedProject) -> Mapping[str, LoadedPipeline]:
+    """Every pipeline by name, in the order of the files. Raises BadFilesError with everything found."""
+    pipelines, findings = read_pipelines(loaded)
+    if findings:
+        raise BadFilesError(findings)
+    return {pipeline.name: pipeline for pipeline in pipelines.values()}
+
+
+def load_contract(loaded: LoadedProject, path: Path) -> LoadedContract:
+    """The contract at `path`, which may be anywhere; its pipeline is one of the project's, which all must be good."""
+    pipelines = load_pipelines(loaded)
+    resolved = path.resolve()
+    below = resolved.is_relative_to(loaded.folder)
+    file = resolved.relative_to(loaded.folder).as_posix() if below else str(path)
+    return read_contract(loaded, read_document(path, file), pipelines)
+
+
+def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], list[Finding]]:
+    """The good pipelines by file, and what is wrong with the others."""
+    good: dict[str, LoadedPipeline] = {}
+    findings: list[Finding] = []
+    for file, path in _files(loaded, "pipelines", findings):
+        try:
+            document = read_document(path, file)
+            pipeline = LoadedPipeline(file, _model(loaded, document, Pipeline, "Pipeline"))
+            findings.extend(_clashes(pipeline, document, good.values()))
+        except BadFilesError as error:
+            findings.extend(error.findings)
+        else:
+            good[file] = pipeline
+    return good, findings
+
+
+def read_contracts(
+    loaded: LoadedProject, pipelines: Mapping[str, LoadedPipeline]
+) -> tuple[dict[str, LoadedContract], list[Finding]]:
+    """The good contracts by file, and what is wrong with the others."""
+    good: dict[str, LoadedContract] = {}
+    findings: list[Finding] = []
+    for file, path in _files(loaded, "contracts", findings):
+        try:
+            document = read_document(path, file)
+            contract = read_contract(loaded, document, pipelines)
+        except BadFilesError as error:
+            findings.extend(error.findings)
+            continue
+        twin = next((other for other in good.values() if other.name == contract.name), None)
+        if twin is not None:
+            findings.append(_taken(document, ("metadata", "name"), f"the name is taken by {twin.file}"))
+        good[file] = contract
+    return good, findings
+
+
+def read_contract(loaded: LoadedProject, document: Document, pipelines: Mapping[str, LoadedPipeline]) -> LoadedContract:
+    """One contract. Raises BadFilesError with everything found in it."""
+    backfill = _model(loaded, document, Backfill, "Backfill")
+    name = backfill.spec.pipeline
+    if name not in pipelines:
+        meant = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
+        at = ("spec", "pipeline")
+        what = f"there is no (good) pipeline {name!r}"
+        raise BadFilesError([Finding(document.file, document.line(at), "spec.pipeline", what, f"pipeline: {meant}")])
+    return LoadedContract(document.file, backfill, pipelines[name])
+
+
+def _model(loaded: LoadedProject, document: Document, model: type[Kind], kind: str) -> Kind:
+    value, findings = validate_document(document, model, kind, loaded.surroundings)
+    if value is None:
+        raise BadFilesError(findings)
+    return value
+
+
+def _files(loaded: LoadedProject, what: str, findings: list[Finding]) -> Iterator[tuple[str, Path]]:
+    """The YAML files of a folder of the project, by name."""
+    name: str = getattr(loaded.project.spec, what)
+    folder = loaded.folder / name
+    if not folder.is_dir():
+        line = loaded.document.line(("spec", what))
+        findings.append(Finding(PROJECT_FILE, line, f"spec.{what}", f"there is no folder {name!r}", f"{what}: {what}"))
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".yaml", ".yml") or path.name.startswith("."):
+            continue
+        file = path.relative_to(loaded.folder).as_posix()
+        try:
+            inside(loaded.folder, file)
+        except OutsideError as outside:
+            findings.append(Finding(file, None, "", f"this file is outside the project: {outside}", "the file itself"))
+            continue
+        yield file, path
+
+
+def _clashes(pipeline: LoadedPipeline, document: Document, others: Iterable[LoadedPipeline]) -> Iterator[Finding]:
+    for other in others:
+        if other.name == pipeline.name:
+            yield _taken(document, ("metadata", "name"), f"the name is taken by {other.file}")
+        if other.pipeline.spec.consumer_group == pipeline.pipeline.spec.consumer_group:
+            # Two pipelines committing to one group would each move the other's progress.
+            yield _taken(document, ("spec", "consumerGroup"), f"the consumer group is taken by {other.file}")
+
+
+def _taken(document: Document, at: tuple[str, ...], what: str) -> Finding:
+    return Finding(document.file, document.line(at), ".".join(at), what, "another one")

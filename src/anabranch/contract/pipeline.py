@@ -1,0 +1,188 @@
+"""The model of a pipeline: from which topic, by which transform, into which table, and who answers for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from anabranch.contract.columns import check_columns, ddl
+from anabranch.contract.transform import Transform
+from anabranch.project.model import Envelope, Part, Positive, Whole, Words
+from anabranch.project.quantities import Duration
+from anabranch.project.refusals import Problem, refusal, refuse
+
+PipelineClass = Literal["stateless", "upsert", "windowed", "ordered"]
+_IDENTIFIER = "[a-z_][a-z0-9_]{0,127}"
+# Iceberg reads such a last word as a branch or snapshot of the table named before it, not as a table.
+_NOT_A_TABLE = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
+_NUMBERS = frozenset({"bigint", "long", "int", "integer", "double"})
+
+
+def _topic(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", text) or text in (".", ".."):
+        raise refuse("this is not a topic's name", "letters, digits, dots, underscores and hyphens: shop.orders")
+    if text.startswith("__"):
+        raise refuse("this topic belongs to Kafka itself", "a topic of your own: shop.orders")
+    return text
+
+
+def _table(text: str) -> str:
+    if not re.fullmatch(rf"{_IDENTIFIER}\.{_IDENTIFIER}", text):
+        raise refuse("this is not a table's name", "database.table in lower case: shop.orders")
+    if text.split(".")[1].startswith(_NOT_A_TABLE):
+        raise refuse("Iceberg reads such a name as a branch or snapshot, not as a table", "a name without this prefix")
+    return text
+
+
+def _group(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,200}", text):
+        raise refuse(
+            "this is not a consumer group's name", "letters, digits, dots, underscores and hyphens: shop-orders"
+        )
+    if text.startswith("anabranch-replay"):
+        raise refuse("names starting with anabranch-replay are kept for replays", "another name: shop-orders")
+    return text
+
+
+def _keys(names: tuple[str, ...]) -> tuple[str, ...]:
+    problems = []
+    for index, name in enumerate(names):
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
+            problems.append(Problem("this is not a column's name", "letters, digits and underscores", (index,)))
+        elif name.lower() in (other.lower() for other in names[:index]):
+            problems.append(Problem("this column is here twice", "each column once", (index,)))
+    if problems:
+        raise refusal(*problems)
+    return names
+
+
+Columns = Annotated[tuple[str, ...], AfterValidator(_keys), Field(min_length=1)]
+
+
+class Source(Part):
+    """Where the events come from."""
+
+    topic: Annotated[str, AfterValidator(_topic)] = Field(
+        description="The Kafka topic to read.", examples=["shop.orders"]
+    )
+    format: Literal["json"] = Field(default="json", description="How the record's value is written.")
+    columns: Annotated[Mapping[str, str], AfterValidator(check_columns), Field(min_length=1)] = Field(
+        alias="schema",
+        description="The fields of the value and their Spark types, in order; these become the columns of `events`.",
+        examples=[{"order_id": "string", "amount": "decimal(18,2)"}],
+    )
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark reads a schema."""
+        return ddl(self.columns)
+
+
+class EventTime(Part):
+    """When an event happened, by its own word."""
+
+    field: Words = Field(description="The column that says when the event happened.", examples=["ordered_at"])
+    format: Literal["iso8601", "epochSeconds", "epochMillis", "epochMicros"] = Field(
+        default="iso8601",
+        description="How that column is written: ISO 8601 text or a timestamp, or a number since 1970.",
+    )
+    slack: Duration = Field(
+        default="1h",
+        validate_default=True,
+        description="How far the event's own time may be from the time the broker recorded, either way.",
+        examples=["1h"],
+    )
+
+
+class Target(Part):
+    """Where the rows go."""
+
+    table: Annotated[str, AfterValidator(_table)] = Field(
+        description="The table, as database.table in the context's catalog.", examples=["shop.orders"]
+    )
+    keys: Columns | None = Field(
+        default=None,
+        description="Columns that together identify a row; needed for the class upsert.",
+        examples=[["order_id"]],
+    )
+
+
+class Live(Part):
+    """What live must keep to; a replay slows down when it does not."""
+
+    max_lag_records: Positive | None = Field(
+        default=None, description="The most records live may be behind.", examples=[100000]
+    )
+    max_latency: Duration | None = Field(
+        default=None, description="The longest an event may take to reach the table.", examples=["2m"]
+    )
+
+
+class Quarantine(Part):
+    """How many records that can't be decoded are set aside before the run stops."""
+
+    max_records: Whole = Field(
+        default=1000, description="The most records to set aside; one more stops the run.", examples=[1000]
+    )
+
+
+class PipelineSpec(Part):
+    pipeline_class: PipelineClass = Field(
+        alias="class",
+        description="How rows depend on events: each on its own (stateless), on the last one of a key (upsert), "
+        "on those of a time window (windowed), or on their order (ordered).",
+    )
+    owner: Words = Field(description="Who answers for the pipeline.", examples=["shop-data@example.com"])
+    source: Source = Field(description="Where the events come from.", examples=[{"topic": "shop.orders"}])
+    event_time: EventTime = Field(description="When an event happened.", examples=[{"field": "ordered_at"}])
+    transform: Transform = Field(
+        description="What turns events into rows.", examples=[{"python": "transforms.orders:transform"}]
+    )
+    target: Target = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
+    consumer_group: Annotated[str, AfterValidator(_group)] = Field(
+        description="The group to which live commits its progress, so that Kafka's tools show its lag.",
+        examples=["shop-orders"],
+    )
+    live: Live = Field(default=Live(), description="What live must keep to.", examples=[{"maxLatency": "2m"}])
+    quarantine: Quarantine = Field(
+        default=Quarantine(),
+        description="What becomes of records that can't be decoded.",
+        examples=[{"maxRecords": 1000}],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PipelineSpec:
+        problems = [*self._event_time_problems(), *self._key_problems()]
+        if problems:
+            raise refusal(*problems)
+        return self
+
+    def _event_time_problems(self) -> Iterator[Problem]:
+        columns = {name.lower(): kind.lower() for name, kind in self.source.columns.items()}
+        kind = columns.get(self.event_time.field.lower())
+        if kind is None and self.event_time.field != "_timestamp":
+            known = ", ".join(self.source.columns)
+            yield Problem("this column is not in source.schema", f"one of {known}", ("eventTime", "field"))
+        if kind is not None and self.event_time.format == "iso8601" and kind not in ("string", "timestamp"):
+            yield Problem(
+                f"iso8601 is text or a timestamp, and the column is {kind}",
+                "format: epochMillis",
+                ("eventTime", "format"),
+            )
+        if kind is not None and self.event_time.format != "iso8601" and kind not in _NUMBERS:
+            what = f"{self.event_time.format} is a number, and the column is {kind}"
+            yield Problem(what, "format: iso8601, or the column as bigint", ("eventTime", "format"))
+
+    def _key_problems(self) -> Iterator[Problem]:
+        if self.pipeline_class == "upsert" and not self.target.keys:
+            yield Problem("a pipeline of class upsert needs the keys of its rows", "keys: [order_id]", ("target",))
+
+
+class Pipeline(Envelope):
+    """A pipeline: from a topic, through a transform, into a table."""
+
+    kind: Literal["Pipeline"] = Field(description="What this file is.")
+    spec: PipelineSpec = Field(description="The pipeline itself.", examples=[{"class": "stateless"}])

@@ -1,0 +1,81 @@
+"""Which part of history a contract asks for: exactly one of five ways to say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from anabranch.project.model import Part, Positive, Whole
+from anabranch.project.quantities import Moment
+from anabranch.project.refusals import Problem, refusal, refuse
+
+WAYS = ("eventTime", "timestamps", "offsets", "sinceSnapshot", "everything")
+
+
+class Span(Part):
+    """From one moment, included, to another, excluded."""
+
+    start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
+    end: Moment = Field(alias="to", description="The moment before which to stop.", examples=["2025-06-08T00:00:00Z"])
+
+    @model_validator(mode="after")
+    def _forward(self) -> Span:
+        if self.start >= self.end:
+            raise refuse("`from` must be before `to`", "a later `to`", "to")
+        return self
+
+
+class OffsetSpan(Part):
+    """From one offset, included, to another, excluded."""
+
+    start: Whole = Field(alias="from", description="The first offset, included.", examples=[0])
+    end: Positive = Field(alias="to", description="The offset before which to stop.", examples=[100000])
+
+    @model_validator(mode="after")
+    def _forward(self) -> OffsetSpan:
+        if self.start >= self.end:
+            raise refuse("`from` must be before `to`", "a later `to`", "to")
+        return self
+
+
+def _partition_numbers(spans: Mapping[str, OffsetSpan]) -> Mapping[str, OffsetSpan]:
+    wrong = [key for key in spans if not re.fullmatch(r"0|[1-9]\d{0,6}", key)]
+    if wrong:
+        raise refusal(*(Problem("this is not a partition's number", "a number from 0", (key,)) for key in wrong))
+    return spans
+
+
+class Range(Part):
+    """The part of history to replay."""
+
+    event_time: Span | None = Field(
+        default=None,
+        description="Events that happened in this span, by their own time.",
+        examples=[{"from": "2025-06-01T00:00:00Z"}],
+    )
+    timestamps: Span | None = Field(
+        default=None,
+        description="Records that Kafka has timestamped in this span.",
+        examples=[{"from": "2025-06-01T00:00:00Z"}],
+    )
+    offsets: Annotated[Mapping[str, OffsetSpan], AfterValidator(_partition_numbers), Field(min_length=1)] | None = (
+        Field(
+            default=None,
+            description="Offsets for each partition, by its number.",
+            examples=[{"0": {"from": 0, "to": 100000}}],
+        )
+    )
+    since_snapshot: Positive | None = Field(
+        default=None, description="What came after this snapshot of the target.", examples=[8345213987412]
+    )
+    everything: Literal[True] | None = Field(default=None, description="All the history there is.", examples=[True])
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Range:
+        given = [way for way in WAYS if way in self.model_dump(by_alias=True, exclude_none=True)]
+        if len(given) != 1:
+            raise refuse(f"a range is said in exactly one way, and here are {len(given)}", f"one of {', '.join(WAYS)}")
+        return self

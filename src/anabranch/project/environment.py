@@ -1,0 +1,91 @@
+"""Variables of the environment that override a context: ANABRANCH_KAFKA__BOOTSTRAP, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from anabranch.project.findings import Finding, KeyPath
+from anabranch.project.keys import closest, known_keys
+from anabranch.project.project import ContextSettings
+from anabranch.project.scalars import plain_scalar
+
+PREFIX = "ANABRANCH_"
+CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
+RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
+SECTIONS = tuple(ContextSettings.model_fields)
+
+
+@dataclass(frozen=True)
+class Override:
+    """One variable, the key path within the context that it replaces, and its value."""
+
+    variable: str
+    path: tuple[str, ...]
+    value: Any
+
+
+def find_overrides(environment: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
+    """The overrides in the environment, and the variables that look like one and are none."""
+    overrides: list[Override] = []
+    findings: list[Finding] = []
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in RESERVED or not _means_section(variable):
+            continue
+        path = tuple(to_camel(part.lower()) for part in variable.removeprefix(PREFIX).split("__"))
+        finding = _refused(variable, path)
+        if finding is not None:
+            findings.append(finding)
+        else:
+            overrides.append(Override(variable, path, plain_scalar(environment[variable])))
+    return overrides, findings
+
+
+def apply_overrides(settings: Mapping[str, Any], overrides: list[Override]) -> dict[str, Any]:
+    """The context's data with each override put in its place. The data given stays as it was."""
+    result = dict(settings)
+    for override in overrides:
+        level = result
+        for step in override.path[:-1]:
+            below = level.get(step)
+            level[step] = dict(below) if isinstance(below, Mapping) else {}
+            level = level[step]
+        level[override.path[-1]] = override.value
+    return result
+
+
+def _means_section(variable: str) -> bool:
+    """Whether a section was meant: it has the double underscore, or starts like a section."""
+    rest = variable.removeprefix(PREFIX)
+    return "__" in rest or rest.split("_")[0].lower() in SECTIONS
+
+
+def _refused(variable: str, path: KeyPath) -> Finding | None:
+    variables = {_variable(keys): None for keys in _settable()}
+    if variable in variables:
+        return None
+    meant = closest(variable, variables)
+    write = meant or f"a section ({', '.join(SECTIONS)}) and a key, such as ANABRANCH_KAFKA__BOOTSTRAP"
+    if len(path) > 1 and path[1] == "options":
+        write = f"options in the file: spec.contexts.<name>.{path[0]}.options"
+    return Finding(variable, None, "", "this variable of the environment sets nothing that is known", write)
+
+
+def _settable() -> list[tuple[str, ...]]:
+    """Every key path of a context that holds a single value."""
+    return [path for section in SECTIONS for path in _leaves((section,))]
+
+
+def _leaves(path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    below = known_keys(ContextSettings, path)
+    if not below:
+        return [] if path[-1] == "options" else [path]
+    return [leaf for key in below for leaf in _leaves((*path, key))]
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    words = ("".join(f"_{c}" if c.isupper() else c for c in step).upper() for step in path)
+    return PREFIX + "__".join(words)

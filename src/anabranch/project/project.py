@@ -1,0 +1,68 @@
+"""The model of `anabranch.yaml`: the contexts a project knows, and where its pipelines and contracts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from anabranch.project.model import Envelope, Name, Part
+from anabranch.project.paths import ProjectPath
+from anabranch.project.refusals import refuse
+from anabranch.project.sections.catalog import CatalogSettings
+from anabranch.project.sections.database import DatabaseSettings
+from anabranch.project.sections.kafka import KafkaSettings
+from anabranch.project.sections.metrics import MetricsSettings
+from anabranch.project.sections.spark import SparkSettings
+
+
+class ContextSettings(Part):
+    """One place to run in, such as dev or prod. What is left out is embedded, on this machine."""
+
+    kafka: KafkaSettings = Field(
+        default=KafkaSettings(), description="Where Kafka is.", examples=[{"bootstrap": "embedded"}]
+    )
+    spark: SparkSettings = Field(
+        default=SparkSettings(), description="Where Spark runs.", examples=[{"master": "local[*,4]"}]
+    )
+    catalog: CatalogSettings = Field(
+        default=CatalogSettings(), description="Where the tables are kept.", examples=[{"type": "embedded"}]
+    )
+    database: DatabaseSettings = Field(
+        default=DatabaseSettings(), description="Where the memory of runs is kept.", examples=[{"url": "embedded"}]
+    )
+    metrics: MetricsSettings = Field(
+        default=MetricsSettings(), description="Where the metrics are served.", examples=[{"port": 9464}]
+    )
+
+
+class ProjectSpec(Part):
+    default_context: Name = Field(
+        description="The context to use when neither --context nor ANABRANCH_CONTEXT names one.", examples=["dev"]
+    )
+    contexts: Mapping[Name, ContextSettings] = Field(
+        description="The places to run in, by name.",
+        min_length=1,
+        examples=[{"dev": {"kafka": {"bootstrap": "embedded"}}}],
+    )
+    pipelines: ProjectPath = Field(
+        default="pipelines", description="The folder of the pipelines' files.", examples=["pipelines"]
+    )
+    contracts: ProjectPath = Field(
+        default="contracts", description="The folder of the contracts' files.", examples=["contracts"]
+    )
+
+    @model_validator(mode="after")
+    def _default_is_there(self) -> ProjectSpec:
+        if self.default_context not in self.contexts:
+            known = " or ".join(self.contexts)
+            raise refuse(f'there is no context "{self.default_context}"', f"defaultContext: {known}", "defaultContext")
+        return self
+
+
+class Project(Envelope):
+    """A project of Anabranch: where it may run, and where its pipelines and contracts are."""
+
+    kind: Literal["Project"] = Field(description="What this file is.")
+    spec: ProjectSpec = Field(description="The project itself.", examples=[{"defaultContext": "dev"}])

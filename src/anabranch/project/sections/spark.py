@@ -1,0 +1,63 @@
+"""The `spark` section: which master, how much memory, and tuning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from anabranch.project.model import Part, surroundings
+from anabranch.project.options.passing import OptionValue, pass_options
+from anabranch.project.options.spark import judge_spark_option
+from anabranch.project.refusals import refuse
+from anabranch.project.urls import HOST
+
+_CLUSTERS = (rf"spark://{HOST}:\d{{1,5}}(,{HOST}:\d{{1,5}})*", "yarn", rf"k8s://(https://)?{HOST}(:\d{{1,5}})?")
+
+
+def _master(text: str) -> str:
+    local = re.fullmatch(r"local(\[(\*|[1-9]\d{0,3})(,\s*(\d{1,3}))?\])?", text)
+    if local is not None:
+        # Refused rather than mended in silence: local[N] never retries a task, so one hiccup fails a slice,
+        # and a reader of the file would not know that something else was run than is written there.
+        if local[4] is None or int(local[4]) < 2:
+            cores = local[2] or "*"
+            raise refuse("a local master without retries fails on the first hiccup", f"local[{cores},4]")
+        return f"local[{local[2]},{local[4]}]"
+    if not any(re.fullmatch(pattern, text) for pattern in _CLUSTERS):
+        raise refuse("this is not a Spark master", "local[*,4], spark://host:7077, yarn or k8s://https://host:6443")
+    return text
+
+
+def _memory(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,6}[mgMG]", text):
+        raise refuse("this is not an amount of memory", "a number with m or g: 2g")
+    return text.lower()
+
+
+def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
+    return pass_options(value, judge_spark_option, surroundings(info).folder)
+
+
+class SparkSettings(Part):
+    """Where Spark runs."""
+
+    master: Annotated[str, AfterValidator(_master)] = Field(
+        default="local[*,4]",
+        description="local[CORES,TRIES] on this machine (`*` for all cores), spark://host:port, yarn or k8s://…",
+        examples=["local[*,4]"],
+    )
+    driver_memory: Annotated[str, AfterValidator(_memory)] = Field(
+        default="2g", description="Memory of the driver's Java process.", examples=["2g"]
+    )
+    options: Annotated[
+        Mapping[str, OptionValue],
+        BeforeValidator(_options),
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+    ] = Field(
+        default_factory=dict,
+        description="Spark options, from a list that loads no code and changes no setting Anabranch relies on.",
+        examples=[{"spark.sql.shuffle.partitions": 64}],
+    )

@@ -1,0 +1,8 @@
+-- One SELECT over `events`: the decoded columns, and _topic, _partition, _offset, _timestamp, _key, _headers.
+SELECT
+  payment_id,
+  order_id,
+  CAST(amount_cents / 100 AS DECIMAL(18, 2)) AS amount,
+  TIMESTAMP_MILLIS(paid_at) AS paid_at
+FROM events
+WHERE status = 'settled'
