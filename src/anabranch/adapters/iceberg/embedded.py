@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-CATALOG = "lake"
-"""Both sides must agree on the name: it is written into every row of the catalog's tables."""
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
 
 BUSY_MILLISECONDS = 15_000
 """How long a commit waits for another one. SQLite takes one writer at a time."""
@@ -29,30 +24,31 @@ class EmbeddedCatalog:
 
     def create(self) -> None:
         """Make the catalog's tables and the warehouse folder, once; again is no change."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
         self.warehouse.mkdir(parents=True, exist_ok=True)
-        self.open().create_tables()
+        settings = dict(self.catalog("lake").python)
+        SqlCatalog("lake", **{**settings, "init_catalog_tables": "true"})
 
     def exists(self) -> bool:
         return self.database.is_file() and self.warehouse.is_dir()
 
-    def open(self) -> SqlCatalog:
-        """The catalog with no JVM."""
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        return SqlCatalog(
-            CATALOG,
-            uri=f"sqlite:///{self.database}?timeout={BUSY_MILLISECONDS // 1000}",
-            warehouse=self.warehouse.as_uri(),
-            init_catalog_tables="false",
+    def catalog(self, name: str) -> IcebergCatalog:
+        """The name is written into every row of the catalog's tables, so both sides must use the same one."""
+        warehouse = self.warehouse.as_uri()
+        seconds = BUSY_MILLISECONDS // 1000
+        return IcebergCatalog(
+            name,
+            python={
+                "type": "sql",
+                "uri": f"sqlite:///{self.database}?timeout={seconds}",
+                "warehouse": warehouse,
+                "init_catalog_tables": "false",
+            },
+            spark={
+                "type": "jdbc",
+                "uri": f"jdbc:sqlite:file:{self.database}?busy_timeout={BUSY_MILLISECONDS}&journal_mode=WAL",
+                "jdbc.schema-version": "V1",
+                "warehouse": warehouse,
+            },
         )
-
-    def spark_options(self) -> dict[str, str]:
-        """What a Spark session needs to open the same catalog."""
-        prefix = f"spark.sql.catalog.{CATALOG}"
-        return {
-            prefix: "org.apache.iceberg.spark.SparkCatalog",
-            f"{prefix}.type": "jdbc",
-            f"{prefix}.uri": f"jdbc:sqlite:file:{self.database}?busy_timeout={BUSY_MILLISECONDS}&journal_mode=WAL",
-            f"{prefix}.jdbc.schema-version": "V1",
-            f"{prefix}.warehouse": self.warehouse.as_uri(),
-        }

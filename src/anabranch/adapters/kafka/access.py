@@ -1,0 +1,100 @@
+"""How to reach a Kafka cluster, as our own client and Spark's client each want to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Login:
+    """Security settings with their secrets revealed: never print one."""
+
+    protocol: str
+    mechanism: str | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token_endpoint: str | None = None
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+    def librdkafka(self) -> dict[str, str]:
+        oauth = self.mechanism == "OAUTHBEARER"
+        settings = {
+            "security.protocol": self.protocol,
+            "sasl.mechanism": self.mechanism,
+            "ssl.ca.location": self.ca_file,
+            "ssl.certificate.location": self.cert_file,
+            "ssl.key.location": self.key_file,
+            "ssl.key.password": self.key_password,
+            "sasl.oauthbearer.method": "oidc" if oauth else None,
+            "sasl.oauthbearer.token.endpoint.url": self.token_endpoint,
+            "sasl.oauthbearer.client.id" if oauth else "sasl.username": self.username,
+            "sasl.oauthbearer.client.secret" if oauth else "sasl.password": self.password,
+        }
+        return {key: value for key, value in settings.items() if value is not None}
+
+    def java(self) -> dict[str, str]:
+        settings = {
+            "security.protocol": self.protocol,
+            "sasl.mechanism": self.mechanism,
+            "sasl.jaas.config": self._jaas(),
+            "sasl.oauthbearer.token.endpoint.url": self.token_endpoint,
+            "ssl.truststore.type": "PEM" if self.ca_file else None,
+            "ssl.truststore.location": self.ca_file,
+            "ssl.keystore.type": "PEM" if self.key_file else None,
+            "ssl.keystore.certificate.chain": _text(self.cert_file),
+            "ssl.keystore.key": _text(self.key_file),
+            "ssl.key.password": self.key_password,
+        }
+        return {key: value for key, value in settings.items() if value is not None}
+
+    def _jaas(self) -> str | None:
+        security = "org.apache.kafka.common.security"
+        match self.mechanism:
+            case None:
+                return None
+            case "PLAIN":
+                module, user, secret = f"{security}.plain.PlainLoginModule", "username", "password"
+            case "OAUTHBEARER":
+                module, user, secret = (
+                    f"{security}.oauthbearer.OAuthBearerLoginModule",
+                    "clientId",
+                    "clientSecret",
+                )
+            case _:
+                module, user, secret = f"{security}.scram.ScramLoginModule", "username", "password"
+        return f"{module} required {user}={_quoted(self.username)} {secret}={_quoted(self.password)};"
+
+
+@dataclass(frozen=True)
+class KafkaAccess:
+    """One cluster. `librdkafka` and `java` are tuning options, already judged harmless."""
+
+    bootstrap: str
+    login: Login | None = None
+    librdkafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    java: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def client(self, client_id: str) -> dict[str, str]:
+        """Settings of our own (C) client."""
+        login = self.login.librdkafka() if self.login else {}
+        return {**self.librdkafka, **login, "bootstrap.servers": self.bootstrap, "client.id": client_id}
+
+    def spark(self) -> dict[str, str]:
+        """Settings of Spark's (Java) client, but for the addresses and the client id, which the reader sets itself."""
+        return {**self.java, **(self.login.java() if self.login else {})}
+
+
+def _quoted(text: str | None) -> str:
+    """A value inside a JAAS line: quotes and backslashes must not end it early."""
+    return '"' + (text or "").replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _text(path: str | None) -> str | None:
+    if path is None:
+        return None
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        return file.read()

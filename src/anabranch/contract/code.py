@@ -1,0 +1,40 @@
+"""The digest of a pipeline's code: another one means that the same events may give other rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from anabranch.contract.pipeline import Pipeline
+
+
+def code_digest(folder: Path, pipeline: Pipeline) -> str:
+    """SHA-256 over how events are decoded and over every source file beside the transform.
+
+    All files of the transform's top folder count, since a transform may import any of them: too many only means
+    planning again, too few would run changed code under an old plan.
+    """
+    transform = pipeline.spec.transform
+    if transform.python is not None:
+        top = transform.python.split(":")[0].split(".")[0]
+        place = folder / top
+        files = _sources(place) if place.is_dir() else [folder / f"{top}.py"]
+    else:
+        files = [folder / (transform.sql or "")]
+    decoding = {
+        "format": pipeline.spec.source.format,
+        "columns": list(pipeline.spec.source.columns.items()),
+        "event_time": [pipeline.spec.event_time.field, pipeline.spec.event_time.format],
+        "transform": transform.python or transform.sql,
+    }
+    hasher = hashlib.sha256(json.dumps(decoding).encode())
+    for file in sorted(files):
+        content = file.read_bytes()
+        hasher.update(f"\0{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        hasher.update(content)
+    return hasher.hexdigest()
+
+
+def _sources(place: Path) -> list[Path]:
+    return [path for path in place.rglob("*") if path.suffix in (".py", ".sql") and path.is_file()]

@@ -1,0 +1,108 @@
+"""One commit on production, with exactly one effect: intent, act, outcome; looked up when the answer was not heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from anabranch.crashpoints import reach
+from anabranch.errors import AnabranchError
+from anabranch.promote.history import Author
+from anabranch.promote.target import CommitNote, PromotionTarget
+from anabranch.runs.hold import Hold
+from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.states import Event, State
+
+
+class Act(Enum):
+    """What is committed: its name in the journal, who it is by, and the states it leads through."""
+
+    PROMOTE = ("promote", Author.PROMOTION, Event.PROMOTE, State.PROMOTING, Event.FINISH_PROMOTION, State.PROMOTED)
+    ROLL_BACK = (
+        "rollback",
+        Author.ROLLBACK,
+        Event.ROLL_BACK,
+        State.ROLLING_BACK,
+        Event.FINISH_ROLLBACK,
+        State.ROLLED_BACK,
+    )
+
+    def __init__(self, step: str, author: Author, begin: Event, underway: State, finish: Event, done: State) -> None:
+        self.step = step
+        self.author = author
+        self.begin = begin
+        self.underway = underway
+        self.finish = finish
+        self.done = done
+
+
+def commit_once(hold: Hold, target: PromotionTarget, act: Act, perform: Callable[[CommitNote], int]) -> int:
+    """Have `perform` make its one commit, and return the snapshot. A second call after success changes nothing.
+
+    An AnabranchError of `perform` means that nothing was committed. After any other error the outcome is unknown
+    until the commit was looked up by its id.
+    """
+    settled = reconcile(hold, target)
+    if hold.run.state is act.done:
+        return settled if settled is not None else _last(hold, act)
+    number = hold.number(act.step)
+    note = CommitNote(f"{hold.run_id}-{act.step}-{number}", act.author, hold.run_id, hold.epoch)
+    entry = hold.intend(act.step, {"number": number}, intent=note.id)
+    hold.move(act.begin)
+    try:
+        reach(f"{act.step}.commit.before")
+        snapshot = perform(note)
+        reach(f"{act.step}.commit.after")
+    except AnabranchError as refused:
+        hold.settle(entry, Outcome.FAILED, {"code": refused.code, "what": refused.what})
+        hold.move(Event.BACK_OUT)
+        raise
+    except Exception:
+        landed = target.landed(note.id)
+        if landed is None:
+            hold.settle(entry, Outcome.UNKNOWN)
+            raise
+        snapshot = landed
+    _finish(hold, act, entry, snapshot)
+    return snapshot
+
+
+def reconcile(hold: Hold, target: PromotionTarget) -> int | None:
+    """Find out what became of a commit under way when its process ended. Returns the snapshot if it took effect.
+
+    Safe only once the branch of our own epoch stands: a commit of the former epoch that is still on its way can then
+    no longer land after we have looked.
+    """
+    act = next((each for each in Act if each.underway is hold.run.state), None)
+    if act is None:
+        return None
+    pending = [entry for entry in hold.reader.open_intents(hold.run_id) if entry.step == act.step]
+    for entry in pending:
+        landed = target.landed(entry.id)
+        if landed is not None:
+            _finish(hold, act, entry, landed)
+            return landed
+        hold.settle(entry, Outcome.FAILED, {"what": "not found in the table's history"})
+    settled = [entry for entry in hold.reader.journal(hold.run_id) if entry.step == act.step]
+    if not pending and settled and settled[-1].outcome is Outcome.SUCCEEDED:
+        hold.move(act.finish)
+        return _snapshot(settled[-1])
+    hold.move(Event.BACK_OUT)
+    return None
+
+
+def _finish(hold: Hold, act: Act, entry: JournalEntry, snapshot: int) -> None:
+    hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": snapshot})
+    hold.move(act.finish, {"snapshot": snapshot})
+
+
+def _last(hold: Hold, act: Act) -> int:
+    entries = [e for e in hold.reader.journal(hold.run_id) if e.step == act.step and e.outcome is Outcome.SUCCEEDED]
+    return _snapshot(entries[-1])
+
+
+def _snapshot(entry: JournalEntry) -> int:
+    snapshot = (entry.outcome_details or {})["snapshot"]
+    if not isinstance(snapshot, int):
+        raise TypeError(f"{entry.id} has no snapshot in its outcome")
+    return snapshot

@@ -1,0 +1,108 @@
+"""Joins a validated run into production: one commit, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.plan import Plan
+from anabranch.promote.commit import Act, commit_once
+from anabranch.promote.history import Blocked, CatchUp, Clear, judge
+from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Staging, Survey
+from anabranch.runs.hold import Hold
+
+ATTEMPTS = 100
+"""How often to look again when somebody commits in between. A look and a commit take a fraction of a second."""
+
+
+class BlockedError(AnabranchError):
+    code = "promote.blocked"
+    exit_code = ExitCode.CONFLICT
+
+
+class StagingChangedError(AnabranchError):
+    code = "promote.staging-changed"
+    exit_code = ExitCode.CONFLICT
+
+
+class BehindError(AnabranchError):
+    """Live wrote into the range by other code: its offsets are to be replayed first."""
+
+    code = "promote.behind"
+    exit_code = ExitCode.CONFLICT
+
+    def __init__(self, run_id: str, behind: CatchUp) -> None:
+        self.behind = behind
+        super().__init__(
+            f"Live has written into the range since the base ({len(behind.commits)} commits, by other code).",
+            untouched="Production is as before.",
+            next_step=f"anabranch promote {run_id} catches up by itself; nothing is lost meanwhile",
+            run=run_id,
+        )
+
+
+@dataclass(frozen=True)
+class ValidatedRun:
+    """What promotion accepts: a plan, and the staging snapshot that validation said yes to."""
+
+    plan: Plan
+    snapshot: int
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """Joins one run in. `staged` are the live commits, by snapshot, whose offsets are in staging already."""
+
+    hold: Hold
+    target: PromotionTarget
+    validated: ValidatedRun
+    staging: Staging
+    staged: Collection[int]
+
+    def __call__(self) -> int:
+        """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
+        self._require_unchanged()
+        self._clear()
+        return commit_once(self.hold, self.target, Act.PROMOTE, self._join)
+
+    def _join(self, note: CommitNote) -> int:
+        for _ in range(ATTEMPTS):
+            survey, verdict = self._clear()
+            try:
+                return self.target.join_in(survey, verdict.keep, self.staging, note)
+            except MovedError as moved:
+                self.hold.require()
+                last = moved
+        raise last
+
+    def _clear(self) -> tuple[Survey, Clear]:
+        """The target as it stands, if the run can be joined in as it is."""
+        plan = self.validated.plan
+        survey = self.target.survey(plan.target.base, plan.target.partitions)
+        verdict = judge(
+            survey.commits, run=self.hold.run_id, code=plan.code, staged=self.staged, present=survey.present
+        )
+        match verdict:
+            case Clear():
+                return survey, verdict
+            case CatchUp():
+                raise BehindError(self.hold.run_id, verdict)
+            case Blocked(commit):
+                raise BlockedError(
+                    f"Snapshot {commit.snapshot} of {plan.target.table} changed the range, and does not say which "
+                    "records it holds: promoting could lose them or count them twice.",
+                    untouched="Production is as before; staging is kept.",
+                    next_step="find out who wrote it, then plan again from the present state",
+                    snapshot=commit.snapshot,
+                )
+
+    def _require_unchanged(self) -> None:
+        if self.staging.snapshot != self.validated.snapshot:
+            raise StagingChangedError(
+                f"Staging of run {self.hold.run_id} has changed since it was validated.",
+                untouched="Production is as before.",
+                next_step=f"anabranch validate {self.hold.run_id}",
+                validated=self.validated.snapshot,
+                now=self.staging.snapshot,
+            )

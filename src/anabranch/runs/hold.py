@@ -1,0 +1,99 @@
+"""A run in hand: its lease held and renewed, so that what is done is done under one epoch or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Event as Signal
+from threading import Thread
+from typing import Protocol
+
+from anabranch.crashpoints import reach
+from anabranch.errors import AnabranchError
+from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.lease import SupersededError
+from anabranch.runs.run import Run, RunFault
+from anabranch.runs.states import Event
+from anabranch.runs.store import RunReader, RunWriter
+
+LEASE = timedelta(seconds=30)
+
+
+class RunStore(Protocol):
+    """Both sides of the store, for whoever works on a run."""
+
+    @property
+    def reader(self) -> RunReader: ...
+
+    @property
+    def writer(self) -> RunWriter: ...
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The right to work on one run. Every change names its epoch; a superseded one is refused by the store."""
+
+    reader: RunReader
+    writer: RunWriter
+    run_id: str
+    epoch: int
+    actor: str
+
+    @property
+    def run(self) -> Run:
+        """The run as it is on record now."""
+        return self.reader.run(self.run_id)
+
+    def move(self, event: Event, details: Mapping[str, object] | None = None, *, fault: RunFault | None = None) -> Run:
+        return self.writer.transition(self.run_id, self.epoch, event, actor=self.actor, details=details, fault=fault)
+
+    def fail(self, error: AnabranchError) -> Run:
+        return self.move(Event.FAIL, fault=RunFault(error.code, error.what))
+
+    def intend(self, step: str, details: Mapping[str, object] | None = None, *, intent: str) -> JournalEntry:
+        """Write down what is about to be done, under the id that the act will leave at the resource."""
+        reach("journal.before")
+        entry = self.writer.record_intent(self.run_id, self.epoch, step, details, intent=intent)
+        reach("journal.after")
+        return entry
+
+    def settle(self, entry: JournalEntry, outcome: Outcome, details: Mapping[str, object] | None = None) -> None:
+        self.writer.record_outcome(entry.id, self.epoch, outcome, details)
+
+    def number(self, step: str) -> int:
+        """How many times the step was intended so far, plus one."""
+        return 1 + sum(entry.step == step for entry in self.reader.journal(self.run_id))
+
+    def require(self) -> None:
+        """Stop here if somebody has taken the run over."""
+        lease = self.reader.lease(self.run_id)
+        if lease.epoch != self.epoch:
+            raise SupersededError(lease, self.epoch)
+
+
+@contextmanager
+def holding(store: RunStore, run_id: str, *, holder: str, actor: str, ttl: timedelta = LEASE) -> Iterator[Hold]:
+    """Take the run's lease, renew it while the work goes on, and give it back at the end."""
+    reach("lease.before")
+    lease = store.writer.acquire(run_id, holder, ttl, actor=actor)
+    reach("lease.after")
+    stop = Signal()
+    renewer = Thread(target=_renew, args=(store.writer, run_id, lease.epoch, ttl, stop), daemon=True, name="lease")
+    renewer.start()
+    try:
+        yield Hold(store.reader, store.writer, run_id, lease.epoch, actor)
+    finally:
+        stop.set()
+        renewer.join()
+        if store.reader.lease(run_id).epoch == lease.epoch:
+            store.writer.release(run_id, lease.epoch, actor=actor)
+
+
+def _renew(writer: RunWriter, run_id: str, epoch: int, ttl: timedelta, stop: Signal) -> None:
+    while not stop.wait(ttl.total_seconds() / 3):
+        try:
+            writer.renew(run_id, epoch, ttl)
+        except SupersededError:
+            return  # whoever works under this epoch is told by the next change it tries
