@@ -9,7 +9,8 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.plan import Plan
 from anabranch.promote.commit import Act, commit_once
 from anabranch.promote.history import Blocked, CatchUp, Clear, judge
-from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Staging, Survey
+from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
+from anabranch.replay.staging import Staging
 from anabranch.runs.hold import Hold
 
 ATTEMPTS = 100

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from anabranch.promote.commit import Act, commit_once
 from anabranch.promote.promotion import ATTEMPTS
-from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, RewrittenError, Staging
+from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, RewrittenError
+from anabranch.replay.staging import Staging
 from anabranch.runs.hold import Hold
 
 ByRows = Callable[[Staging, CommitNote], int]

@@ -9,6 +9,7 @@ from typing import Protocol
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Author, Commit
+from anabranch.replay.staging import Staging
 
 
 class MovedError(AnabranchError):
@@ -37,30 +38,6 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Staging:
-    """Where a run's rows wait. The branch belongs to one epoch and is the fence of all that the epoch commits."""
-
-    run: str
-    epoch: int
-    snapshot: int
-    partitions: PartitionRange
-
-    @property
-    def branch(self) -> str:
-        return staging_branch(self.run, self.epoch)
-
-    @property
-    def before(self) -> str:
-        """The tag on main's head before the promotion."""
-        return f"ab_{self.run}_before"
-
-    @property
-    def after(self) -> str:
-        """The tag on the promotion itself."""
-        return f"ab_{self.run}_after"
-
-
-@dataclass(frozen=True)
 class CommitNote:
     """What a commit on main says of itself. By its id it is found again when its outcome was not heard."""
 
@@ -86,7 +63,3 @@ class PromotionTarget(Protocol):
 
     def take_out(self, staging: Staging, note: CommitNote) -> int:
         """Undo the promotion in one commit, keeping what came after it. Raises MovedError or RewrittenError."""
-
-
-def staging_branch(run: str, epoch: int) -> str:
-    return f"ab_{run}_e{epoch}"

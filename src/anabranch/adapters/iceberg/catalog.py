@@ -41,7 +41,8 @@ class IcebergCatalog:
     def spark_options(self) -> dict[str, str]:
         prefix = f"spark.sql.catalog.{self.name}"
         named = {f"{prefix}.{key}": value for key, value in self.spark.items()}
-        return {prefix: "org.apache.iceberg.spark.SparkCatalog", **named}
+        # Spark would otherwise keep a table as it was when first seen, and know nothing of a branch made since.
+        return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.cache-enabled": "false", **named}
 
 
 def rest(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog
@@ -18,7 +17,8 @@ from anabranch.adapters.iceberg.files import files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Commit
-from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Staging, Survey
+from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
+from anabranch.replay.staging import StagedSlice, Staging, staging_branch
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -34,16 +34,6 @@ class TargetMissingError(AnabranchError):
 class HistoryGoneError(AnabranchError):
     code = "target.history-gone"
     exit_code = ExitCode.REFUSED
-
-
-@dataclass(frozen=True)
-class StagedSlice:
-    """One slice as the staging branch remembers it."""
-
-    slice_id: str
-    epoch: int
-    snapshot: int
-    offsets: Mapping[int, tuple[int, int]]
 
 
 class IcebergTarget:
@@ -70,6 +60,11 @@ class IcebergTarget:
     def head(self, ref: str = MAIN) -> int | None:
         found = self.load().metadata.refs.get(ref)
         return found.snapshot_id if found else None
+
+    def branches(self, run: str) -> list[str]:
+        """The staging branches of the run, of whatever epoch."""
+        prefix = staging_branch(run, 0).removesuffix("0")
+        return sorted(ref for ref in self.load().metadata.refs if ref.startswith(prefix))
 
     def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
         """The branch as `base` with the range taken out, in one commit. Once made, again is no change."""
@@ -100,7 +95,11 @@ class IcebergTarget:
             if props.SLICE in said:
                 slices.append(
                     StagedSlice(
-                        said[props.SLICE], int(said[props.EPOCH]), snapshot.snapshot_id, props.read_offsets(said)
+                        said[props.SLICE],
+                        int(said[props.EPOCH]),
+                        snapshot.snapshot_id,
+                        props.read_offsets(said),
+                        said[props.LEDGER],
                     )
                 )
         return slices

@@ -1,0 +1,55 @@
+"""What operators have asked of a running replay. A request is an audit record, so the asking is on record too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from anabranch.runs.audit import AuditRecord
+from anabranch.runs.states import Event
+
+
+class Wish(str, Enum):
+    """The action under which a request is recorded."""
+
+    PAUSE = "control.pause"
+    RESUME = "control.resume"
+    CANCEL = "control.cancel"
+    THROTTLE = "control.throttle"
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What counts now."""
+
+    pause: bool = False
+    cancel: bool = False
+    bytes_per_second: int | None = None
+
+
+def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) -> Controls:
+    """Fold a run's audit records, oldest first, into what counts now; the contract's rate holds until changed.
+
+    Starting the run again answers a pause that was asked for before.
+    """
+    controls = Controls(bytes_per_second=bytes_per_second)
+    answers = {Wish.RESUME.value, *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY))}
+    for record in records:
+        if record.action == Wish.PAUSE.value:
+            controls = replace(controls, pause=True)
+        elif record.action == Wish.CANCEL.value:
+            controls = replace(controls, cancel=True)
+        elif record.action == Wish.THROTTLE.value:
+            controls = replace(controls, bytes_per_second=json.loads(record.details)["bytes_per_second"])
+        elif record.action in answers:
+            controls = replace(controls, pause=False)
+    return controls
+
+
+def seconds_to_wait(bytes_read: int, seconds: float, bytes_per_second: int | None) -> float:
+    """How long to rest after reading so much in so long, to stay within the rate."""
+    if not bytes_per_second:
+        return 0.0
+    return max(0.0, bytes_read / bytes_per_second - seconds)

@@ -1,0 +1,163 @@
+"""Replays a plan into staging, slice by slice: each is one commit, and what is in the table is not done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from anabranch.errors import AnabranchError
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Slice
+from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
+from anabranch.replay.ledger import Account
+from anabranch.replay.staging import Staging, StagingTarget
+from anabranch.runs.hold import Hold
+from anabranch.runs.journal import Outcome
+from anabranch.runs.states import Event, State
+
+POLL_SECONDS = 1.0
+
+
+class End(str, Enum):
+    """How a replay ended."""
+
+    STAGED = "staged"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class SliceDone:
+    """What one slice came to."""
+
+    snapshot: int
+    accounts: Mapping[int, Account]
+    bytes: int
+
+
+class SliceWriter(Protocol):
+    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+        """Read the slice's offsets, transform, and commit rows and ledger to the staging branch in one commit."""
+
+
+class Guard(Protocol):
+    def check(self) -> None:
+        """Raise if what the plan pinned has changed: topic, offsets still there, code, schema."""
+
+
+class Watch(Protocol):
+    """Whoever shows progress."""
+
+    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None: ...
+
+    def resting(self, seconds: float, reason: str) -> None: ...
+
+    def interrupted(self) -> bool:
+        """Whether the user has asked to stop (Ctrl-C): the slice at hand is finished, then the run is paused."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time, passed in."""
+
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Replayer:
+    hold: Hold
+    plan: Plan
+    target: StagingTarget
+    staging: Staging
+    writer: SliceWriter
+    guard: Guard
+    watch: Watch
+    clock: Clock
+    bytes_per_second: int | None
+
+    def __call__(self, slices: Sequence[Slice]) -> End:
+        """Replay those of `slices` that are not in staging. An error leaves the run failed and resumable."""
+        self._begin()
+        try:
+            for piece in self._remaining(slices):
+                end = self._obey()
+                if end is not None:
+                    return end
+                self._one(piece)
+        except AnabranchError as error:
+            self.hold.require()
+            self.hold.fail(error)
+            raise
+        self.hold.move(Event.STAGE)
+        return End.STAGED
+
+    def _begin(self) -> None:
+        """Into the state replaying, from wherever a replay may begin or go on."""
+        begin = {
+            State.PLANNED: Event.START,
+            State.PAUSED: Event.RESUME,
+            State.FAILED: Event.RETRY,
+            State.STAGED: Event.CATCH_UP,
+            State.REJECTED: Event.CATCH_UP,
+            State.VALIDATED: Event.CATCH_UP,
+            State.ROLLED_BACK: Event.CATCH_UP,
+        }.get(self.hold.run.state)
+        if begin is not None:
+            self.hold.move(begin)
+
+    def _remaining(self, slices: Sequence[Slice]) -> Iterator[Slice]:
+        there = {staged.slice_id: staged for staged in self.target.staged(self.staging.branch, self.plan.target.base)}
+        for entry in self.hold.reader.open_intents(self.hold.run_id):
+            if entry.step == "slice":
+                # The process ended between the commit and its record, or before the commit: the table knows.
+                landed = there.get(str(entry.details["slice"]))
+                outcome = Outcome.SUCCEEDED if landed else Outcome.FAILED
+                self.hold.settle(entry, outcome, {"snapshot": landed.snapshot} if landed else None)
+        return (piece for piece in slices if piece.id not in there)
+
+    def _one(self, piece: Slice) -> None:
+        self.guard.check()
+        intent = f"{self.hold.run_id}/{piece.id}/e{self.hold.epoch}"
+        entry = self.hold.intend("slice", {"slice": piece.id}, intent=intent)
+        started = self.clock.now()
+        try:
+            done = self.writer.write(piece, self.staging)
+        except AnabranchError as error:
+            self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
+            raise
+        self.guard.check()
+        accounts: dict[str, object] = {str(p): account.document() for p, account in done.accounts.items()}
+        self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": accounts, "bytes": done.bytes})
+        seconds = self.clock.now() - started
+        self.watch.slice_done(piece, done, seconds)
+        rest = seconds_to_wait(done.bytes, seconds, self._controls().bytes_per_second)
+        if rest:
+            self.watch.resting(rest, "rate limit")
+            self.clock.sleep(rest)
+
+    def _obey(self) -> End | None:
+        """Do what operators asked for between slices. While paused the lease is kept, so a resume is at once."""
+        while True:
+            controls = self._controls()
+            if controls.cancel:
+                self.hold.move(Event.CANCEL)
+                return End.CANCELLED
+            if self.watch.interrupted():
+                if self.hold.run.state is State.REPLAYING:
+                    self.hold.move(Event.PAUSE, {"reason": "interrupted"})
+                return End.PAUSED
+            if not controls.pause:
+                if self.hold.run.state is State.PAUSED:
+                    self.hold.move(Event.RESUME)
+                self.hold.require()
+                return None
+            if self.hold.run.state is State.REPLAYING:
+                self.hold.move(Event.PAUSE)
+            self.watch.resting(POLL_SECONDS, "paused")
+            self.clock.sleep(POLL_SECONDS)
+
+    def _controls(self) -> Controls:
+        return read_controls(self.hold.reader.audit(run_id=self.hold.run_id), self.bytes_per_second)

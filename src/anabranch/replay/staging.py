@@ -1,0 +1,90 @@
+"""Takes staging in hand for an epoch: made new, or handed over from the epoch before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from anabranch.crashpoints import reach
+from anabranch.plan.axis import PartitionRange
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Offsets
+from anabranch.runs.hold import Hold
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Where a run's rows wait. The branch belongs to one epoch and is the fence of all that the epoch commits."""
+
+    run: str
+    epoch: int
+    snapshot: int
+    partitions: PartitionRange
+
+    @property
+    def branch(self) -> str:
+        return staging_branch(self.run, self.epoch)
+
+    @property
+    def before(self) -> str:
+        """The tag on main's head before the promotion."""
+        return f"ab_{self.run}_before"
+
+    @property
+    def after(self) -> str:
+        """The tag on the promotion itself."""
+        return f"ab_{self.run}_after"
+
+
+@dataclass(frozen=True)
+class StagedSlice:
+    """One slice as staging remembers it: the authority on progress."""
+
+    slice_id: str
+    epoch: int
+    snapshot: int
+    offsets: Offsets
+    ledger: str
+
+
+class StagingTarget(Protocol):
+    """Every method looks at the target anew."""
+
+    def head(self, ref: str) -> int | None: ...
+
+    def branches(self, run: str) -> Sequence[str]:
+        """The staging branches of the run, of whatever epoch."""
+
+    def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
+        """Make the branch: the base with the range taken out."""
+
+    def hand_over(self, old: str, new: str) -> None:
+        """Give the old branch's content to the new one and remove the old, in one commit."""
+
+    def staged(self, branch: str, base: int) -> Sequence[StagedSlice]: ...
+
+
+def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
+    """Staging as this epoch's own. Whoever worked under an earlier epoch can commit nothing from here on."""
+    mine = staging_branch(hold.run_id, hold.epoch)
+    reach("branch.before")
+    theirs = [branch for branch in target.branches(hold.run_id) if branch != mine]
+    if target.head(mine) is None:
+        if theirs:
+            target.hand_over(max(theirs, key=_epoch), mine)
+        else:
+            target.stage(mine, plan.target.base, plan.target.partitions, {})
+    reach("branch.after")
+    head = target.head(mine)
+    if head is None:
+        raise AssertionError(f"{mine} was made and is not there")
+    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions)
+
+
+def _epoch(branch: str) -> int:
+    return int(branch.rpartition("_e")[2])
+
+
+def staging_branch(run: str, epoch: int) -> str:
+    return f"ab_{run}_e{epoch}"
