@@ -31,7 +31,10 @@ class Topic:
 
 
 def admin(client: Mapping[str, str]) -> AdminClient:
-    """An admin client that keeps its connection chatter to itself."""
+    """An admin client that keeps its connection chatter to itself.
+
+    Keep it in a variable until its answers are there: a client that nobody holds is closed, and its requests with it.
+    """
     from confluent_kafka.admin import AdminClient
 
     return AdminClient({**client, "log_level": 0})
@@ -40,9 +43,9 @@ def admin(client: Mapping[str, str]) -> AdminClient:
 def describe_topic(client: Mapping[str, str], name: str) -> Topic:
     from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
-    future = admin(client).describe_topics(TopicCollection([name]), request_timeout=SECONDS)[name]
+    asking = admin(client)
     try:
-        found = future.result()
+        found = asking.describe_topics(TopicCollection([name]), request_timeout=SECONDS)[name].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissingError(
@@ -60,13 +63,12 @@ def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[in
     from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
+    asking = admin(client)
     ends: list[dict[int, int]] = []
     for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
         asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
         try:
-            futures = admin(client).list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS
-            )
+            futures = asking.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS)
             ends.append({tp.partition: future.result().offset for tp, future in futures.items()})
         except KafkaException as error:
             raise unreachable(client) from error
