@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -11,7 +11,7 @@ from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
-from anabranch.replay.ledger import Account
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging, StagingTarget
 from anabranch.runs.hold import Hold
 from anabranch.runs.journal import Outcome
@@ -30,11 +30,10 @@ class End(str, Enum):
 
 @dataclass(frozen=True)
 class SliceDone:
-    """What one slice came to."""
+    """What one slice came to: what became of every offset, by partition, committed together with the rows."""
 
     snapshot: int
-    accounts: Mapping[int, Account]
-    bytes: int
+    ledger: SliceLedger
 
 
 class SliceWriter(Protocol):
@@ -114,8 +113,11 @@ class Replayer:
             if entry.step == "slice":
                 # The process ended between the commit and its record, or before the commit: the table knows.
                 landed = there.get(str(entry.details["slice"]))
-                outcome = Outcome.SUCCEEDED if landed else Outcome.FAILED
-                self.hold.settle(entry, outcome, {"snapshot": landed.snapshot} if landed else None)
+                if landed is None:
+                    self.hold.settle(entry, Outcome.FAILED, {"what": "not found in staging"})
+                else:
+                    details = {"snapshot": landed.snapshot, "ledger": landed.ledger.document()}
+                    self.hold.settle(entry, Outcome.SUCCEEDED, details)
         return (piece for piece in slices if piece.id not in there)
 
     def _one(self, piece: Slice) -> None:
@@ -129,11 +131,10 @@ class Replayer:
             self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
             raise
         self.guard.check()
-        accounts: dict[str, object] = {str(p): account.document() for p, account in done.accounts.items()}
-        self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": accounts, "bytes": done.bytes})
+        self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()})
         seconds = self.clock.now() - started
         self.watch.slice_done(piece, done, seconds)
-        rest = seconds_to_wait(done.bytes, seconds, self._controls().bytes_per_second)
+        rest = seconds_to_wait(done.ledger.bytes, seconds, self._controls().bytes_per_second)
         if rest:
             self.watch.resting(rest, "rate limit")
             self.clock.sleep(rest)

@@ -10,6 +10,7 @@ from anabranch.crashpoints import reach
 from anabranch.plan.axis import PartitionRange
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.runs.hold import Hold
 
 
@@ -45,7 +46,7 @@ class StagedSlice:
     epoch: int
     snapshot: int
     offsets: Offsets
-    ledger: str
+    ledger: SliceLedger
 
 
 class StagingTarget(Protocol):

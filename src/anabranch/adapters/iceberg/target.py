@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Commit
 from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, staging_branch
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class IcebergTarget:
                         int(said[props.EPOCH]),
                         snapshot.snapshot_id,
                         props.read_offsets(said),
-                        said[props.LEDGER],
+                        SliceLedger.read(json.loads(said[props.LEDGER])),
                     )
                 )
         return slices
@@ -190,6 +192,14 @@ class IcebergTarget:
         new = _replace(tx, MAIN, [present[path] for path in remove], add.values(), props.of_note(note))
         _require(tx, {MAIN: head, staging.branch: staging.snapshot})
         return new
+
+    def remove_refs(self, run: str) -> None:
+        """Remove every branch and tag of the run, in one commit; again is no change."""
+        table = self.load()
+        mine = [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")]
+        if mine:
+            with self._commit(table) as tx:
+                tx._stage(tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}) for ref in mine))
 
     def _commit(self, table: Table) -> _CommitOnce:
         return _CommitOnce(table, self._moved)

@@ -1,0 +1,92 @@
+"""Ends a run: what was achieved goes on record, and staging is removed. After that there is no way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from anabranch.close.isolation import Certificate
+from anabranch.crashpoints import reach
+from anabranch.plan.plan import Plan
+from anabranch.replay.slice_ledger import SliceLedger, total
+from anabranch.runs.hold import Hold
+from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.states import Event, State
+
+STEPS = ("promote", "rollback", "validate")
+
+
+class ClosingTarget(Protocol):
+    def remove_refs(self, run: str) -> None:
+        """Remove every branch and tag of the run, in one commit; again is no change."""
+
+
+@dataclass(frozen=True)
+class Closure:
+    hold: Hold
+    plan: Plan
+    target: ClosingTarget
+    certify: Callable[[], Certificate]
+    keep: Callable[[Mapping[str, object]], None]
+    """Writes the record where people find it, whole or not at all."""
+
+    def __call__(self) -> Mapping[str, object]:
+        """The closure record. Called again after any crash, it finishes."""
+        verdict = self.hold.run.state
+        entry = self.hold.intend("close", {"verdict": verdict.value}, intent=f"{self.hold.run_id}-close")
+        if verdict is not State.CLOSING:
+            self.hold.move(Event.CLOSE)
+        reach("close.before")
+        record = self._record(str(entry.details["verdict"]))
+        self.keep(record)
+        self.target.remove_refs(self.hold.run_id)
+        reach("close.after")
+        self.hold.settle(entry, Outcome.SUCCEEDED)
+        self.hold.move(Event.FINISH_CLOSING)
+        return record
+
+    def _record(self, verdict: str) -> dict[str, object]:
+        run = self.hold.run
+        journal = self.hold.reader.journal(run.id)
+        return {
+            "format": "anabranch/closure/v1",
+            "run": run.id,
+            "verdict": verdict,
+            "pipeline": run.pipeline,
+            "target": self.plan.target.table,
+            "range": [self.plan.target.partitions.start.isoformat(), self.plan.target.partitions.end.isoformat()],
+            "author": run.author,
+            "contract_hash": run.contract_hash,
+            "plan_hash": run.plan_hash,
+            "code": self.plan.code,
+            "topic": {"name": self.plan.source.topic, "uuid": self.plan.source.uuid},
+            "offsets": {str(p): [start, end] for p, (start, end) in sorted(self.plan.source.ranges.items())},
+            "base": self.plan.target.base,
+            "steps": [_step(entry) for entry in journal if entry.step in STEPS],
+            "ledger": _totals(journal),
+            "isolation": self.certify().document(),
+            "audit": self.hold.reader.verify_audit().as_dict(),
+        }
+
+
+def slice_ledgers(journal: Iterable[JournalEntry]) -> list[SliceLedger]:
+    """The ledgers of all slices that are in the table, from the journal: it outlives staging."""
+    done = [entry for entry in journal if entry.step == "slice" and entry.outcome is Outcome.SUCCEEDED]
+    return [SliceLedger.read((entry.outcome_details or {})["ledger"]) for entry in done]  # type: ignore[arg-type]
+
+
+def _totals(journal: Iterable[JournalEntry]) -> dict[str, object]:
+    ledgers = slice_ledgers(journal)
+    bytes_read, account = total(ledgers)
+    return {"slices": len(ledgers), "bytes": bytes_read, **account.document()}
+
+
+def _step(entry: JournalEntry) -> dict[str, object]:
+    return {
+        "step": entry.step,
+        "id": entry.id,
+        "outcome": entry.outcome.value if entry.outcome else None,
+        "at": entry.settled_at.isoformat() if entry.settled_at else None,
+        "details": dict(entry.outcome_details or {}),
+    }

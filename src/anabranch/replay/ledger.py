@@ -1,0 +1,218 @@
+"""The ledger: what became of every offset, slice by slice and partition by partition, and whether the sums agree."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import reduce
+from operator import add
+
+from anabranch.plan.slices import Slice
+
+CATCH_UP = "live-"
+"""How the id of a slice begins that replays a live commit made after the base. No plan has such slices."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of the offsets of one partition in one slice. Each offset has exactly one fate."""
+
+    offsets: int = 0
+    """end − start: markers and compacted records have offsets too."""
+    output: int = 0
+    """Events that gave at least one row."""
+    filtered: int = 0
+    """Events in the range that gave no row, tombstones among them."""
+    out_of_range: int = 0
+    quarantined: int = 0
+    transaction: int = 0
+    """Commit and abort markers, and the records of aborted transactions."""
+    compacted: int = 0
+    lost: int = 0
+    """Deleted by retention before they were read."""
+    rows: int = 0
+    """Rows written. Not a fate: one event may give several rows."""
+
+    def __add__(self, other: Account) -> Account:
+        return Account(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def fates(self) -> dict[str, int]:
+        """Every fate and how many offsets had it, in the order of the ledger."""
+        return {fate: getattr(self, fate) for fate in FATES}
+
+    @property
+    def balances(self) -> bool:
+        """Every offset has one fate, no count is negative, and rows come from events that gave some."""
+        counted = astuple(self)
+        return self.offsets == sum(self.fates.values()) and min(counted) >= 0 and self.rows >= self.output
+
+
+_FIELDS = tuple(field.name for field in fields(Account))
+FATES = tuple(name for name in _FIELDS if name not in ("offsets", "rows"))
+
+
+@dataclass(frozen=True)
+class SliceAccount:
+    """A committed slice and what became of its offsets, by partition."""
+
+    slice: Slice
+    partitions: Mapping[int, Account]
+
+    @property
+    def total(self) -> Account:
+        return total(self.partitions.values())
+
+
+def total(accounts: Iterable[Account]) -> Account:
+    return reduce(add, accounts, Account())
+
+
+def write_ledger(partitions: Mapping[int, Account]) -> str:
+    """For a snapshot property: one list of numbers per partition, in the order of Account's fields."""
+    return json.dumps({str(p): list(astuple(account)) for p, account in sorted(partitions.items())}, separators=(",", ":"))
+
+
+def read_ledger(text: str) -> dict[int, Account]:
+    """The reverse of `write_ledger`. Anything else is refused: an account misread would make false sums agree."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or not all(_is_account(numbers) for numbers in found.values()):
+        raise ValueError(f"this is not a ledger: {text[:200]}")
+    return {int(partition): Account(*numbers) for partition, numbers in found.items()}
+
+
+def _is_account(numbers: object) -> bool:
+    return isinstance(numbers, list) and len(numbers) == len(_FIELDS) and all(type(number) is int for number in numbers)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Offsets at which no record was found, told apart as far as can be known."""
+
+    transaction: int = 0
+    compacted: int = 0
+    lost: int = 0
+
+
+def explain_gap(missing: int, *, compacted_topic: bool, earliest: int, start: int) -> Gap:
+    """What `missing` offsets from `start` on were, when the log begins at `earliest` after the read.
+
+    Offsets before the log's beginning are lost. Of the others, a topic that is compacted does not say whether a
+    record was compacted away or never visible, so all count as compacted; one that is not has transactions' only.
+    """
+    lost = min(missing, max(0, earliest - start))
+    rest = missing - lost
+    return Gap(compacted=rest, lost=lost) if compacted_topic else Gap(transaction=rest, lost=lost)
+
+
+def settle(
+    start: int,
+    end: int,
+    *,
+    output: int,
+    filtered: int,
+    out_of_range: int,
+    quarantined: int,
+    rows: int,
+    compacted_topic: bool,
+    earliest: int,
+) -> Account:
+    """The account of [start, end) from what was counted; the offsets left over are explained as a gap.
+
+    More counted than there are offsets leaves a negative gap, and an account that does not balance: a record
+    counted twice must not be hidden here.
+    """
+    missing = end - start - (output + filtered + out_of_range + quarantined)
+    gap = explain_gap(missing, compacted_topic=compacted_topic, earliest=earliest, start=start)
+    return Account(
+        end - start, output, filtered, out_of_range, quarantined, gap.transaction, gap.compacted, gap.lost, rows
+    )
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """One reason why the sums don't agree."""
+
+    where: str
+    """A slice, or a partition of the topic."""
+    what: str
+
+
+def conservation(accounts: Sequence[SliceAccount], slices: Sequence[Slice]) -> tuple[Imbalance, ...]:
+    """Every reason why the accounts are not the plan's slices, each once, with sums that agree; none: all is well.
+
+    Slices that caught up with live commits come after the plan's offsets: they may not overlap anything.
+    """
+    return (*_slices_once(accounts, slices), *_sums(accounts), *_tiling(accounts, slices))
+
+
+def _slices_once(accounts: Sequence[SliceAccount], slices: Sequence[Slice]) -> Iterator[Imbalance]:
+    planned = {each.id: each for each in slices}
+    times = Counter(account.slice.id for account in accounts)
+    for slice_id in planned:
+        if times[slice_id] == 0:
+            yield Imbalance(slice_id, "planned, and not in staging")
+    for slice_id, count in times.items():
+        if count > 1:
+            yield Imbalance(slice_id, f"in staging {count} times")
+        if slice_id not in planned and not slice_id.startswith(CATCH_UP):
+            yield Imbalance(slice_id, "in staging, and not planned")
+    for account in accounts:
+        plan = planned.get(account.slice.id)
+        if plan is not None and dict(plan.offsets) != dict(account.slice.offsets):
+            yield Imbalance(plan.id, f"staged with offsets {_text(account.slice)}, planned with {_text(plan)}")
+
+
+def _sums(accounts: Sequence[SliceAccount]) -> Iterator[Imbalance]:
+    for account in accounts:
+        slice_id, offsets = account.slice.id, account.slice.offsets
+        for partition in sorted(set(offsets) ^ set(account.partitions)):
+            yield Imbalance(f"{slice_id}, partition {partition}", "has offsets or an account, and not both")
+        for partition, entry in sorted(account.partitions.items()):
+            where = f"{slice_id}, partition {partition}"
+            if partition in offsets and entry.offsets != offsets[partition][1] - offsets[partition][0]:
+                start, end = offsets[partition]
+                yield Imbalance(where, f"accounts for {entry.offsets} offsets of [{start}, {end}), {end - start} wide")
+            if not entry.balances:
+                fates = ", ".join(f"{fate} {count}" for fate, count in entry.fates.items() if count)
+                yield Imbalance(where, f"{entry.offsets} offsets, but {fates or 'no fates'}; rows {entry.rows}")
+
+
+def _tiling(accounts: Sequence[SliceAccount], slices: Sequence[Slice]) -> Iterator[Imbalance]:
+    """The staged offsets cover the planned ones with no gap, and no offset is covered twice."""
+    staged, planned = _by_partition(a.slice for a in accounts), _by_partition(slices)
+    for partition in sorted(staged.keys() | planned.keys()):
+        where = f"partition {partition}"
+        pieces = staged.get(partition, [])
+        for (start, end), (next_start, next_end) in zip(pieces, pieces[1:], strict=False):
+            if next_start < end:
+                yield Imbalance(where, f"[{next_start}, {min(end, next_end)}) is in [{start}, {end}) and again after it")
+        for start, end in _uncovered(planned.get(partition, []), pieces):
+            yield Imbalance(where, f"[{start}, {end}) is planned, and no staged slice covers it")
+
+
+def _by_partition(slices: Iterable[Slice]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for each in slices:
+        for partition, piece in each.offsets.items():
+            found.setdefault(partition, []).append(piece)
+    return {partition: sorted(pieces) for partition, pieces in found.items()}
+
+
+def _uncovered(wanted: Sequence[tuple[int, int]], pieces: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for start, end in wanted:
+        at = start
+        for piece_start, piece_end in pieces:
+            if piece_end <= at or piece_start >= end:
+                continue
+            if piece_start > at:
+                yield at, piece_start
+            at = max(at, piece_end)
+        if at < end:
+            yield at, end
+
+
+def _text(piece: Slice) -> str:
+    return ", ".join(f"{p}: [{start}, {end})" for p, (start, end) in sorted(piece.offsets.items()))
