@@ -32,7 +32,7 @@ SIMPLE = frozenset(
     }
 )
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
+_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
 _DEEPEST = 8
 
 

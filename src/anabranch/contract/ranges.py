@@ -42,7 +42,7 @@ class OffsetSpan(Part):
 
 
 def _partition_numbers(spans: Mapping[str, OffsetSpan]) -> Mapping[str, OffsetSpan]:
-    wrong = [key for key in spans if not re.fullmatch(r"0|[1-9]\d{0,6}", key)]
+    wrong = [key for key in spans if not re.fullmatch(r"0|[1-9][0-9]{0,6}", key)]
     if wrong:
         raise refusal(*(Problem("this is not a partition's number", "a number from 0", (key,)) for key in wrong))
     return spans

@@ -22,11 +22,10 @@ def schema_of(kind: str) -> dict[str, Any]:
 def schema_of_all() -> dict[str, Any]:
     """One schema for any file of a project: its `kind` says which part applies."""
     definitions: dict[str, Any] = {}
-    for kind, model in KINDS.items():
+    for model in KINDS.values():
         schema = _without_null(model.model_json_schema(by_alias=True))
         definitions.update(schema.pop("$defs", {}))
         definitions[model.__name__] = schema
-        del kind
     return {
         "$schema": DIALECT,
         "title": "Anabranch",

@@ -30,6 +30,7 @@ from anabranch.project.scalars import plain_scalar
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 24
 MAX_EVENTS = 20_000
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
@@ -131,17 +132,24 @@ def _checked(text: str) -> Iterator[Event]:
 
 
 def _events(text: str) -> Iterator[Event]:
+    control = _CONTROL.search(text)
+    if control is not None:
+        line = text.count("\n", 0, control.start()) + 1
+        raise _RefusedError(line, "this is not valid YAML: it holds a control character", "plain text")
+    reached = 1
     try:
-        yield from YAML(typ="safe", pure=True).parse(text)
+        for event in YAML(typ="safe", pure=True).parse(text):
+            reached = event.end_mark.line + 1
+            yield event
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
-        if mark is not None and re.match(r" *\t", "".join(text.split("\n")[mark.line : mark.line + 1])):
+        line = reached if mark is None else mark.line + 1
+        if re.match(r" *\t", "".join(text.split("\n")[line - 1 : line])):
             raise _RefusedError(line, "a tab where YAML wants spaces", "spaces for indentation") from None
         raise _RefusedError(line, "this is not valid YAML", "`key: value` lines, indented with spaces") from None
     except (YAMLError, ValueError, OverflowError, IndexError, AssertionError):
-        # Control characters end as a ReaderError, and an escape beyond Unicode as a bare ValueError.
-        raise _RefusedError(None, "this is not valid YAML text", "plain UTF-8 text") from None
+        # Escapes beyond Unicode end as a bare ValueError, without a mark; the last event is near enough.
+        raise _RefusedError(reached, "this is not valid YAML", "plain UTF-8 text") from None
 
 
 class _Reader:

@@ -12,7 +12,9 @@ from anabranch.project.refusals import refuse
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[-+]\d{2}:\d{2})")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[-+][0-9]{2}:[0-9]{2})"
+)
 LONGEST = timedelta(days=36500)
 
 
@@ -21,10 +23,10 @@ def parse_duration(value: object) -> timedelta:
     if isinstance(value, timedelta):
         return value
     text = value if isinstance(value, str) else ""
-    if not re.fullmatch(r"(\d{1,9}(ms|s|m|h|d|w))+", text):
+    if not re.fullmatch(r"([0-9]{1,9}(ms|s|m|h|d|w))+", text):
         raise refuse("this is not a duration", "a number and a unit (ms, s, m, h, d, w): 30m")
     total = timedelta()
-    for number, unit in re.findall(r"(\d+)(ms|s|m|h|d|w)", text):
+    for number, unit in re.findall(r"([0-9]+)(ms|s|m|h|d|w)", text):
         # Milliseconds are counted as such, because 0.001 s is not exact in binary.
         total += (
             timedelta(milliseconds=int(number)) if unit == "ms" else timedelta(seconds=int(number) * _SECONDS[unit])
@@ -49,7 +51,7 @@ def parse_size(value: object) -> int:
     """A number of bytes, or a number with a unit: `20MiB`, `5MB`."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
         return value
-    found = re.fullmatch(r"(\d{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"([0-9]{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
     if found is None or int(found[1]) == 0:
         raise refuse(
             "this is not a size", "a number of bytes, or a number and a unit (kB, MB, GB, KiB, MiB, GiB): 20MiB"
@@ -59,7 +61,7 @@ def parse_size(value: object) -> int:
 
 def parse_percentage(value: object) -> float:
     """`0.5%` as the ratio 0.005."""
-    found = re.fullmatch(r"(\d{1,3}(\.\d{1,6})?) ?%", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
     if found is None or float(found[1]) > 100:
         raise refuse("this is not a percentage", "a number from 0 to 100 with a percent sign: 1%")
     return float(found[1]) / 100
@@ -68,7 +70,7 @@ def parse_percentage(value: object) -> float:
 def parse_moment(value: object) -> datetime:
     """A moment with its time zone, turned into UTC. Without a zone nobody can tell which hour was meant."""
     text = value if isinstance(value, str) else ""
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}([T ][\d:.]+)?", text):
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?", text):
         raise refuse("this moment has no time zone", "date, time and zone: 2025-06-01T00:00:00Z")
     if not _MOMENT.fullmatch(text):
         raise refuse("this is not a moment", "date, time and zone: 2025-06-01T00:00:00Z")
@@ -84,7 +86,7 @@ def parse_moment(value: object) -> datetime:
 def _for_python_310(text: str) -> str:
     """Python 3.10 reads neither `Z` nor a fraction of other than three or six digits."""
     text = text.replace("Z", "+00:00")
-    return re.sub(r"\.(\d+)", lambda fraction: f".{fraction[1]:0<6}", text)
+    return re.sub(r"\.([0-9]+)", lambda fraction: f".{fraction[1]:0<6}", text)
 
 
 def format_moment(moment: datetime) -> str:
@@ -96,18 +98,20 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": r"^(\d{1,9}(ms|s|m|h|d|w))+$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^([0-9]{1,9}(ms|s|m|h|d|w))+$"}),
 ]
 Size = Annotated[
     int,
     BeforeValidator(parse_size),
-    WithJsonSchema({"type": ["integer", "string"], "pattern": r"^\d{1,12} ?(B|kB|MB|GB|KiB|MiB|GiB)$", "minimum": 1}),
+    WithJsonSchema(
+        {"type": ["integer", "string"], "pattern": r"^[0-9]{1,12} ?(B|kB|MB|GB|KiB|MiB|GiB)$", "minimum": 1}
+    ),
 ]
 Percentage = Annotated[
     float,
     BeforeValidator(parse_percentage),
     PlainSerializer(lambda ratio: f"{ratio * 100:.10g}%", return_type=str),
-    WithJsonSchema({"type": "string", "pattern": r"^\d{1,3}(\.\d{1,6})? ?%$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,6})? ?%$"}),
 ]
 Moment = Annotated[
     datetime,

@@ -22,7 +22,7 @@ def _bootstrap(text: str) -> str:
     if text == EMBEDDED:
         return text
     for server in text.split(","):
-        found = re.fullmatch(rf"{HOST}:(\d{{1,5}})", server.strip())
+        found = re.fullmatch(rf"{HOST}:([0-9]{{1,5}})", server.strip())
         if found is None or not 1 <= int(found[3]) <= 65535:
             # Not repeated: somebody may have written a password before the host.
             raise refuse(

@@ -14,11 +14,15 @@ from anabranch.project.options.spark import judge_spark_option
 from anabranch.project.refusals import refuse
 from anabranch.project.urls import HOST
 
-_CLUSTERS = (rf"spark://{HOST}:\d{{1,5}}(,{HOST}:\d{{1,5}})*", "yarn", rf"k8s://(https://)?{HOST}(:\d{{1,5}})?")
+_CLUSTERS = (
+    rf"spark://{HOST}:[0-9]{{1,5}}(,{HOST}:[0-9]{{1,5}})*",
+    "yarn",
+    rf"k8s://(https://)?{HOST}(:[0-9]{{1,5}})?",
+)
 
 
 def _master(text: str) -> str:
-    local = re.fullmatch(r"local(\[(\*|[1-9]\d{0,3})(,\s*(\d{1,3}))?\])?", text)
+    local = re.fullmatch(r"local(\[(\*|[1-9][0-9]{0,3})(,\s*([0-9]{1,3}))?\])?", text)
     if local is not None:
         # Refused rather than mended in silence: local[N] never retries a task, so one hiccup fails a slice,
         # and a reader of the file would not know that something else was run than is written there.
@@ -32,7 +36,7 @@ def _master(text: str) -> str:
 
 
 def _memory(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d{0,6}[mgMG]", text):
+    if not re.fullmatch(r"[1-9][0-9]{0,6}[mgMG]", text):
         raise refuse("this is not an amount of memory", "a number with m or g: 2g")
     return text.lower()
 
