@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import reduce
 from operator import add
 
@@ -49,6 +48,18 @@ class Account:
         counted = astuple(self)
         return self.offsets == sum(self.fates.values()) and min(counted) >= 0 and self.rows >= self.output
 
+    def document(self) -> dict[str, int]:
+        """The counts that are not zero, since it travels in a snapshot's properties."""
+        return {name: count for name, count in asdict(self).items() if count}
+
+    @classmethod
+    def read(cls, document: Mapping[str, int]) -> Account:
+        """The reverse of `document`. An unknown count is refused: left out, it would make false sums agree."""
+        strange = [name for name, count in document.items() if name not in _FIELDS or type(count) is not int]
+        if strange:
+            raise ValueError(f"this is not an account: {', '.join(strange)}")
+        return cls(**document)
+
 
 _FIELDS = tuple(field.name for field in fields(Account))
 FATES = tuple(name for name in _FIELDS if name not in ("offsets", "rows"))
@@ -68,23 +79,6 @@ class SliceAccount:
 
 def total(accounts: Iterable[Account]) -> Account:
     return reduce(add, accounts, Account())
-
-
-def write_ledger(partitions: Mapping[int, Account]) -> str:
-    """For a snapshot property: one list of numbers per partition, in the order of Account's fields."""
-    return json.dumps({str(p): list(astuple(account)) for p, account in sorted(partitions.items())}, separators=(",", ":"))
-
-
-def read_ledger(text: str) -> dict[int, Account]:
-    """The reverse of `write_ledger`. Anything else is refused: an account misread would make false sums agree."""
-    found = json.loads(text)
-    if not isinstance(found, dict) or not all(_is_account(numbers) for numbers in found.values()):
-        raise ValueError(f"this is not a ledger: {text[:200]}")
-    return {int(partition): Account(*numbers) for partition, numbers in found.items()}
-
-
-def _is_account(numbers: object) -> bool:
-    return isinstance(numbers, list) and len(numbers) == len(_FIELDS) and all(type(number) is int for number in numbers)
 
 
 @dataclass(frozen=True)
@@ -186,9 +180,11 @@ def _tiling(accounts: Sequence[SliceAccount], slices: Sequence[Slice]) -> Iterat
     for partition in sorted(staged.keys() | planned.keys()):
         where = f"partition {partition}"
         pieces = staged.get(partition, [])
-        for (start, end), (next_start, next_end) in zip(pieces, pieces[1:], strict=False):
-            if next_start < end:
-                yield Imbalance(where, f"[{next_start}, {min(end, next_end)}) is in [{start}, {end}) and again after it")
+        reached = 0
+        for start, end in pieces:
+            if start < reached:
+                yield Imbalance(where, f"[{start}, {min(end, reached)}) is covered more than once")
+            reached = max(reached, end)
         for start, end in _uncovered(planned.get(partition, []), pieces):
             yield Imbalance(where, f"[{start}, {end}) is planned, and no staged slice covers it")
 

@@ -1,0 +1,203 @@
+"""The ledger's arithmetic: what adds up is accepted, and any slip of a slice or of a count is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from anabranch.plan.slices import Slice, cut
+from anabranch.replay.ledger import FATES, Account, Gap, SliceAccount, conservation, explain_gap, settle, total
+
+counts = st.integers(0, 10_000)
+ranges = st.dictionaries(
+    st.integers(0, 20),
+    st.tuples(counts, st.integers(1, 500)).map(lambda r: (r[0], r[0] + r[1])),
+    min_size=1,
+    max_size=3,
+)
+
+
+@st.composite
+def balanced(draw: st.DrawFn, offsets: int | None = None) -> Account:
+    """An account that spreads its offsets over the fates somehow."""
+    whole = draw(counts) if offsets is None else offsets
+    cuts = sorted(draw(st.lists(st.integers(0, whole), min_size=len(FATES) - 1, max_size=len(FATES) - 1)))
+    shares = [b - a for a, b in zip([0, *cuts], [*cuts, whole], strict=True)]
+    output = shares[0]
+    return replace(Account(whole, *shares), rows=output + draw(st.integers(0, 5)))
+
+
+@st.composite
+def replays(draw: st.DrawFn) -> tuple[tuple[Slice, ...], list[SliceAccount]]:
+    """A plan's slices, and the accounts of a replay in which nothing went wrong."""
+    planned = draw(ranges)
+    slices = cut(planned, draw(st.integers(200, 1_500)))
+    accounts = [
+        SliceAccount(each, {p: draw(balanced(end - start)) for p, (start, end) in each.offsets.items()})
+        for each in slices
+    ]
+    return slices, draw(st.permutations(accounts))
+
+
+@given(balanced(), balanced())
+def test_adding_keeps_the_balance(one: Account, other: Account) -> None:
+    both = one + other
+    assert both.balances
+    assert both.offsets == one.offsets + other.offsets
+    assert both.rows == one.rows + other.rows
+    assert total([one, other]) == both == other + one
+    assert one + Account() == one
+
+
+@given(balanced(), st.sampled_from(FATES), st.integers(-3, 3).filter(bool))
+def test_one_count_off_does_not_balance(account: Account, fate: str, slip: int) -> None:
+    assert account.balances
+    assert not replace(account, **{fate: getattr(account, fate) + slip}).balances
+
+
+@given(balanced())
+def test_an_account_is_read_back_from_json(account: Account) -> None:
+    assert Account.read(json.loads(json.dumps(account.document()))) == account
+
+
+@pytest.mark.parametrize("document", [{"offsets": 1, "vanished": 1}, {"offsets": "1"}, {"offsets": True}])
+def test_what_is_not_an_account_is_refused(document: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="not an account"):
+        Account.read(document)
+
+
+@given(replays())
+def test_a_whole_replay_is_conserved(replay: tuple[tuple[Slice, ...], list[SliceAccount]]) -> None:
+    slices, accounts = replay
+    assert conservation(accounts, slices) == ()
+    assert total(a.total for a in accounts).offsets == sum(s.width for s in slices)
+
+
+@given(replays(), st.data())
+def test_a_missing_slice_is_named_with_its_offsets(
+    replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
+) -> None:
+    slices, accounts = replay
+    gone = data.draw(st.sampled_from(accounts))
+    found = conservation([a for a in accounts if a is not gone], slices)
+    assert gone.slice.id in {imbalance.where for imbalance in found}
+    holes = gone.slice.offsets.values()
+    uncovered = {f"[{start}, {end}) is planned, and no staged slice covers it" for start, end in holes}
+    assert uncovered <= {imbalance.what for imbalance in found}
+
+
+@given(replays(), st.data())
+def test_a_slice_twice_is_named(replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject) -> None:
+    slices, accounts = replay
+    again = data.draw(st.sampled_from(accounts))
+    found = conservation([*accounts, again], slices)
+    assert {again.slice.id, *(f"partition {p}" for p in again.slice.offsets)} == {i.where for i in found}
+
+
+@given(replays(), st.data())
+def test_offsets_that_slipped_are_named(
+    replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
+) -> None:
+    """A slice that read one offset too far, or began one too late, though its own sums agree."""
+    slices, accounts = replay
+    at = data.draw(st.integers(0, len(accounts) - 1))
+    account = accounts[at]
+    partition = data.draw(st.sampled_from(sorted(account.slice.offsets)))
+    start, end = account.slice.offsets[partition]
+    moved = data.draw(st.sampled_from([(start, end + 1), (start + 1, end)]))
+    assume(moved[0] < moved[1])
+    offsets = {**account.slice.offsets, partition: moved}
+    entry = data.draw(balanced(moved[1] - moved[0]))
+    accounts[at] = SliceAccount(Slice(account.slice.id, offsets), {**account.partitions, partition: entry})
+    assert account.slice.id in {imbalance.where for imbalance in conservation(accounts, slices)}
+
+
+@given(replays(), st.data())
+def test_an_account_that_does_not_balance_is_named(
+    replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
+) -> None:
+    slices, accounts = replay
+    at = data.draw(st.integers(0, len(accounts) - 1))
+    account = accounts[at]
+    partition = data.draw(st.sampled_from(sorted(account.partitions)))
+    wrong = replace(account.partitions[partition], filtered=account.partitions[partition].filtered + 1)
+    accounts[at] = replace(account, partitions={**account.partitions, partition: wrong})
+    assert [i.where for i in conservation(accounts, slices)] == [f"{account.slice.id}, partition {partition}"]
+
+
+def test_an_account_narrower_than_its_offsets_is_named() -> None:
+    piece = Slice("s00000", {0: (10, 20)})
+    [found] = conservation([SliceAccount(piece, {0: Account(9, output=9, rows=9)})], [piece])
+    assert found.what == "accounts for 9 offsets of [10, 20), 10 wide"
+
+
+def test_a_partition_without_an_account_is_named() -> None:
+    piece = Slice("s00000", {0: (10, 20), 1: (0, 5)})
+    [found] = conservation([SliceAccount(piece, {0: Account(10, output=10, rows=10)})], [piece])
+    assert found.where == "s00000, partition 1"
+
+
+def test_catching_up_with_live_may_not_overlap_the_plan() -> None:
+    plan = Slice("s00000", {0: (0, 10)})
+    done = SliceAccount(plan, {0: Account(10, output=10, rows=10)})
+
+    def caught_up(start: int, end: int) -> SliceAccount:
+        width = end - start
+        return SliceAccount(Slice("live-77", {0: (start, end)}), {0: Account(width, output=width, rows=width)})
+
+    assert conservation([done, caught_up(10, 14)], [plan]) == ()
+    [found] = conservation([done, caught_up(9, 14)], [plan])
+    assert found.what == "[9, 10) is covered more than once"
+
+
+def test_a_slice_nobody_planned_is_named() -> None:
+    stray = SliceAccount(Slice("s00009", {3: (0, 1)}), {3: Account(1, output=1, rows=1)})
+    [found] = conservation([stray], [])
+    assert (found.where, found.what) == ("s00009", "in staging, and not planned")
+
+
+@pytest.mark.parametrize(
+    ("missing", "compacted", "earliest", "gap"),
+    [
+        (0, False, 0, Gap()),
+        (7, False, 100, Gap(transaction=7)),
+        (7, False, 50, Gap(transaction=7)),
+        (7, True, 100, Gap(compacted=7)),
+        (7, False, 103, Gap(transaction=4, lost=3)),
+        (7, True, 103, Gap(compacted=4, lost=3)),
+        (7, False, 500, Gap(lost=7)),
+    ],
+)
+def test_gaps_are_told_apart(missing: int, compacted: bool, earliest: int, gap: Gap) -> None:
+    assert explain_gap(missing, compacted_topic=compacted, earliest=earliest, start=100) == gap
+
+
+@given(st.tuples(counts, counts, counts, counts), counts, counts, counts, st.booleans())
+def test_settling_balances(
+    seen: tuple[int, int, int, int], missing: int, start: int, earliest: int, compacted: bool
+) -> None:
+    output, filtered, out_of_range, quarantined = seen
+    account = settle(
+        start,
+        start + sum(seen) + missing,
+        output=output,
+        filtered=filtered,
+        out_of_range=out_of_range,
+        quarantined=quarantined,
+        rows=output * 2,
+        compacted_topic=compacted,
+        earliest=earliest,
+    )
+    assert account.balances
+    assert account.transaction + account.compacted + account.lost == missing
+
+
+def test_settling_hides_no_record_counted_twice() -> None:
+    account = settle(
+        0, 10, output=11, filtered=0, out_of_range=0, quarantined=0, rows=11, compacted_topic=False, earliest=0
+    )
+    assert not account.balances
