@@ -98,6 +98,42 @@ def test_no_prefix_lets_code_through(prefix: str, tail: str) -> None:
     assert spark.judge_spark_option(prefix + tail, "x") is not None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.sql.adaptive.customCostEvaluatorClass",
+        "spark.kubernetes.driver.pod.featureSteps",
+        "spark.kubernetes.allocation.pods.allocator",
+        "spark.hadoop.fs.s3a.delegation.token.binding",
+        "spark.hadoop.fs.s3a.audit.service.classname",
+        "spark.hadoop.fs.s3a.custom.signers",
+        "spark.hadoop.fs.azure.account.oauth.provider.type.lake.dfs.core.windows.net",
+        "spark.shuffle.push.server.mergedShuffleFileManagerImpl",
+        "spark.shuffle.manager",
+    ],
+)
+def test_options_below_a_prefix_that_load_code_do_not_pass(name: str) -> None:
+    problem = spark.judge_spark_option(name, "com.example.Evil")
+    assert problem is not None
+    assert "loads code" in problem.what
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.kubernetes.container.image",
+        "spark.kubernetes.namespace",
+        "spark.dynamicAllocation.maxExecutors",
+        "spark.hadoop.fs.s3a.endpoint",
+        "spark.hadoop.fs.s3a.path.style.access",
+        "spark.sql.adaptive.enabled",
+        "spark.sql.shuffle.partitions",
+    ],
+)
+def test_ordinary_options_pass(name: str) -> None:
+    assert spark.judge_spark_option(name, "x") is None
+
+
 @pytest.mark.parametrize("text", [f"{SCRAM} required;", f'{SCRAM} required password="a;b";', "${env:JAAS}"])
 def test_known_login_modules(text: str) -> None:
     assert foreign_modules(text) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from anabranch.project.options.passing import not_listed
 from anabranch.project.refusals import Problem
 
 ALLOWED = frozenset(
@@ -49,7 +50,4 @@ def judge_catalog_option(name: str, value: object) -> Problem | None:
         return Problem(f'the catalog option "{name}" has its own key', f"catalog.{own[name]}")
     if re.search(r"impl$|class|factory|provider|listener|reporter", name, re.IGNORECASE):
         return Problem(f'the catalog option "{name}" is refused: it loads code by name', "nothing: remove this line")
-    return Problem(
-        f'the catalog option "{name}" is not on the list of options that may pass',
-        "one that is on the list in docs/options.md, or remove the line",
-    )
+    return not_listed("catalog", name, ALLOWED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from anabranch.project.options.jaas import foreign_modules
+from anabranch.project.options.passing import not_listed
 from anabranch.project.refusals import Problem
 
 BOTH = frozenset(
@@ -109,10 +110,7 @@ def judge_kafka_option(name: str, value: object) -> Problem | None:
     for pattern, reason, write in _REASONS:
         if re.fullmatch(pattern, name, re.IGNORECASE):
             return Problem(f'the Kafka option "{name}" is refused: {reason}', write)
-    return Problem(
-        f'the Kafka option "{name}" is not on the list of options that may pass',
-        "one that is on the list in docs/options.md, or remove the line",
-    )
+    return not_listed("Kafka", name, ALLOWED)
 
 
 def _judge_jaas(value: object) -> Problem:

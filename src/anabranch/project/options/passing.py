@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
+from anabranch.project.keys import closest
 from anabranch.project.refusals import REFUSED, Problem, refusal
 from anabranch.project.secrets import Secret
 
@@ -51,6 +52,8 @@ def pass_options(options: object, judge: Judge, folder: Path) -> dict[str, Optio
 def _one(name: str, value: object, judge: Judge, folder: Path) -> OptionValue | Problem:
     if isinstance(value, Secret):
         return value
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        return Problem("this is not an option's name", "letters, digits, dots, hyphens and underscores")
     problem = judge(name, value)
     if problem is not None:
         return problem
@@ -67,6 +70,13 @@ def _one(name: str, value: object, judge: Judge, folder: Path) -> OptionValue | 
     if any(ord(character) < 32 for character in text):
         return Problem("an option's value is a single line", f"{name}: value")
     return text
+
+
+def not_listed(whose: str, name: str, allowed: Iterable[str]) -> Problem:
+    """The problem with an option nobody has judged harmless yet."""
+    meant = closest(name, allowed)
+    write = f'"{meant}", or remove this line' if meant else "nothing: remove this line"
+    return Problem(f'the {whose} option "{name}" is not on the list of options that may pass', write)
 
 
 def first_problem(refused: PydanticCustomError) -> Problem:
