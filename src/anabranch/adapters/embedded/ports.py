@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 
@@ -11,6 +12,10 @@ import psutil
 from anabranch.adapters.embedded.errors import PortTakenError
 from anabranch.adapters.embedded.properties import HOST
 from anabranch.adapters.embedded.state import Ports
+
+POLL_SECONDS = 0.05
+DYING_SECONDS = 3.0
+"""A killed JVM is gone from the process list before its last thread has let go of its ports. Nobody holds them then."""
 
 
 def choose(brokers: int) -> tuple[Ports, ...]:
@@ -38,8 +43,11 @@ def is_free(port: int) -> bool:
 def refuse_taken(ports: Iterable[Ports]) -> None:
     """Stop before anything is started if another process sits on a port that was remembered."""
     for port in (number for pair in ports for number in (pair.client, pair.controller)):
-        if not is_free(port):
-            raise taken(port)
+        deadline = time.monotonic() + DYING_SECONDS
+        while not is_free(port):
+            if holder(port) or time.monotonic() > deadline:
+                raise taken(port)
+            time.sleep(POLL_SECONDS)
 
 
 def taken(port: int) -> PortTakenError:

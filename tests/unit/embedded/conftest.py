@@ -1,0 +1,3 @@
+from tests.fixtures.mount import mount
+
+__all__ = ["mount"]
