@@ -60,7 +60,9 @@ def make_engine(url: URL) -> Engine:
     connect_args: dict[str, Any] = {"application_name": "anabranch"}
     if "connect_timeout" not in url.query:
         connect_args["connect_timeout"] = 10
-    return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=connect_args)
+    return create_engine(
+        url, hide_parameters=True, pool_pre_ping=True, use_native_hstore=False, connect_args=connect_args
+    )
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -97,6 +99,6 @@ def outside_transactions(engine: Engine) -> Iterator[Connection]:
 def reading(engine: Engine) -> Iterator[Connection]:
     """One transaction that sees a single state of the database throughout."""
     if engine.dialect.name == "postgresql":
-        engine = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
     with told_as_ours(engine.url), engine.begin() as connection:
         yield connection

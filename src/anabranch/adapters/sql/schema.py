@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
 
 from anabranch.runs.states import INACTIVE
 
@@ -98,8 +98,8 @@ audit = Table(
 audit_head = Table(
     "audit_head",
     metadata,
-    # True and nothing else, so that there is one row: whoever appends locks it, and the chain can't fork.
-    Column("only", Boolean, primary_key=True),
+    # 1 and nothing else, so that there is one row: whoever appends locks it, and the chain can't fork.
+    Column("id", Integer, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
 )

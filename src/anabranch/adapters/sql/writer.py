@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from sqlalchemy import Connection, Engine, text, update
@@ -86,7 +86,6 @@ class SqlRunWriter:
                     fault_text=fault.text if fault else None,
                 )
             )
-            after = get_run(connection, run_id)
             chain.append(
                 connection,
                 now,
@@ -98,7 +97,7 @@ class SqlRunWriter:
                 epoch=epoch,
                 details=dict(details or {}) | ({"fault": fault.code} if fault else {}),
             )
-            return after
+            return replace(before, state=to_state, updated_at=now, fault=fault)
 
     def record_intent(
         self,

@@ -106,11 +106,12 @@ def _audit() -> None:
     )
     head = op.create_table(
         "audit_head",
-        sa.Column("only", sa.Boolean, sa.CheckConstraint("only", name="only_one_head"), primary_key=True),
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
+        sa.CheckConstraint("id = 1", name="only_one_head"),
     )
-    op.bulk_insert(head, [{"only": True, "seq": 0, "hash": "0" * 64}])
+    op.bulk_insert(head, [{"id": 1, "seq": 0, "hash": "0" * 64}])
 
 
 def _guards_on_postgresql() -> None:
