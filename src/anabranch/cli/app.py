@@ -53,3 +53,9 @@ from anabranch.cli.schema import schema  # noqa: E402
 app.command()(init)
 app.command()(check)
 app.command()(schema)
+
+from anabranch.cli.audit import audit  # noqa: E402
+from anabranch.cli.doctor import doctor  # noqa: E402
+
+app.command()(doctor)
+app.add_typer(audit)

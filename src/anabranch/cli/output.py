@@ -37,11 +37,16 @@ Output = Annotated[
 ]
 
 
+PIPE_COLUMNS = 4096
+
+
 def stdout() -> Console:
     """The console for results. Plain text when it is not a terminal or NO_COLOR is set."""
     from rich.console import Console
 
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    # A pipe has no width: folding or cutting a table there would spoil it for grep.
+    width = None if sys.stdout.isatty() else PIPE_COLUMNS
+    return Console(width=width, soft_wrap=width is not None, highlight=False)
 
 
 def stderr() -> Console:

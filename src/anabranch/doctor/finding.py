@@ -17,6 +17,21 @@ class Level(str, Enum):
     """Will not work until mended."""
 
 
+class Subject(str, Enum):
+    """What can be looked at, in the order in which it is: each stands on those before it."""
+
+    PYTHON = "python"
+    JAVA = "java"
+    MEMORY = "memory"
+    DISK = "disk"
+    JARS = "jars"
+    PROJECT = "project"
+    KAFKA = "kafka"
+    CATALOG = "catalog"
+    DATABASE = "database"
+    SPARK = "spark"
+
+
 @dataclass(frozen=True)
 class Finding:
     subject: str
@@ -44,3 +59,9 @@ def from_error(subject: str, error: AnabranchError) -> Finding:
     """An error met while looking is itself the finding."""
     says = f"{error.what} ({error.cause})" if error.cause else error.what
     return red(subject, says, error.next_step)
+
+
+def from_surprise(subject: str, surprise: Exception) -> Finding:
+    """Something nobody foresaw, told by its kind and its words: the doctor goes on with the next patient."""
+    says = f"{type(surprise).__name__}: {surprise}".strip().removesuffix(":")
+    return red(subject, says, f"run `anabranch --debug doctor` and report what it says of {subject}")

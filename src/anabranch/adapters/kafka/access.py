@@ -51,6 +51,20 @@ class Login:
         }
         return {key: value for key, value in settings.items() if value is not None}
 
+    def kafka_python(self) -> dict[str, object]:
+        """None of it works with OAUTHBEARER: that client would have to be given a token."""
+        settings = {
+            "security_protocol": self.protocol,
+            "sasl_mechanism": self.mechanism,
+            "sasl_plain_username": self.username,
+            "sasl_plain_password": self.password,
+            "ssl_cafile": self.ca_file,
+            "ssl_certfile": self.cert_file,
+            "ssl_keyfile": self.key_file,
+            "ssl_password": self.key_password,
+        }
+        return {key: value for key, value in settings.items() if value is not None}
+
     def _jaas(self) -> str | None:
         security = "org.apache.kafka.common.security"
         match self.mechanism:
@@ -83,14 +97,27 @@ class KafkaAccess:
         login = self.login.librdkafka() if self.login else {}
         return {**self.librdkafka, **login, "bootstrap.servers": self.bootstrap, "client.id": client_id}
 
+    def kafka_python(self, client_id: str) -> dict[str, object]:
+        """Settings of the pure Python client, for what the C client can't ask: versions, quotas."""
+        login = self.login.kafka_python() if self.login else {}
+        checks_host = self.librdkafka.get("ssl.endpoint.identification.algorithm", "https") == "https"
+        servers = self.bootstrap.split(",")
+        return {**login, "ssl_check_hostname": checks_host, "bootstrap_servers": servers, "client_id": client_id}
+
     def spark(self) -> dict[str, str]:
         """Settings of Spark's (Java) client, but for the addresses and the client id, which the reader sets itself."""
         return {**self.java, **(self.login.java() if self.login else {})}
 
 
 def _quoted(text: str | None) -> str:
-    """A value inside a JAAS line: quotes and backslashes must not end it early."""
-    return '"' + (text or "").replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A value inside a JAAS line: no quote, backslash or line break may end it early, or a password could add modules.
+
+    Kafka reads the line with Java's StreamTokenizer, which ends a quoted word at a line break too.
+    """
+    return '"' + "".join(_ESCAPES.get(character, character) for character in text or "") + '"'
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 
 
 def _text(path: str | None) -> str | None:

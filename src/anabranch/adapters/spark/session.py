@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -28,7 +30,13 @@ DEFAULTS = {
 }
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""With a local master nobody else has to reach the driver, so nobody else may."""
+"""With a local master nobody else has to reach the driver, so nobody else may.
+
+On a cluster the executors call the driver back: where its host name won't do, the project's spark options say what will
+(spark.driver.host, spark.driver.bindAddress, spark.driver.port).
+"""
+
+STOP_SECONDS = 30
 
 
 class SparkStartError(AnabranchError):
@@ -46,8 +54,8 @@ def start_spark(
 ) -> SparkSession:
     """A session on `master`, or the one this process already has. What the JVM says goes to `log`.
 
-    `options` win over the defaults. They reach Spark over the gateway, not on the JVM's command line, where any
-    user of the machine could read a password in the process list.
+    `options` win over the defaults and over the loopback addresses of a local master. They reach Spark over the
+    gateway, not on the JVM's command line, where any user of the machine could read a password in the process list.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -64,18 +72,45 @@ def start_spark(
     }
     local = LOOPBACK if master.startswith("local") else {}
     log.parent.mkdir(parents=True, exist_ok=True)
+    gateway: Any = None
     try:
         with log.open("ab") as words:
             gateway = launch_gateway(_conf(launch), {"stdout": words, "stderr": words})  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **local, **options, **launch}))
-    except (PySparkRuntimeError, OSError) as error:
+    except (PySparkRuntimeError, Py4JError, OSError) as error:
+        if gateway is not None:
+            _end(gateway)
         raise SparkStartError(
             f"Spark did not start on {master}.",
             untouched=NOTHING_TOUCHED,
             next_step=f"read {log}, then `anabranch doctor`",
             master=master,
-        ) from error
+        ) from _in_one_line(error)
     return SparkSession(context)
+
+
+def stop_spark(session: SparkSession) -> None:
+    """Stop the session and its JVM, so that this process may start another one with other settings."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    _end(gateway)
+
+
+def _end(gateway: Any) -> None:
+    """Take the JVM down. PySpark would keep it for the next session, with the settings it was started with."""
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # the JVM ends when its input does
+    gateway.proc.wait(STOP_SECONDS)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _in_one_line(error: Exception) -> Exception:
+    """An error whose text is the reason alone; what Java said of the way there stays its cause, for `--debug`."""
+    if not isinstance(error, Py4JJavaError):
+        return error
+    short = RuntimeError(str(error.java_exception))
+    short.__cause__ = error
+    return short
 
 
 def _conf(settings: Mapping[str, str]) -> SparkConf:

@@ -1,0 +1,166 @@
+"""What a Kafka cluster is and can do, asked without changing anything in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.topics import KafkaUnreachableError
+from anabranch.errors import NOTHING_TOUCHED
+
+SECONDS = 10.0
+CLIENT_ID = "anabranch-doctor"
+
+# What the protocol offers, by the request that asks for it and the lowest version that will do.
+_IDEMPOTENCE = ("InitProducerId", 0)
+_TRANSACTIONS = ("EndTxn", 0)
+_QUOTAS = ("AlterClientQuotas", 0)
+_TOPIC_IDS = ("Metadata", 10)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What the brokers' protocol tells of them."""
+
+    version: str
+    metadata_version: int | None
+    """The level the cluster's metadata are finalized at; None before KRaft."""
+    idempotence: bool
+    transactions: bool
+    quotas: bool
+    topic_ids: bool
+    """Without them a topic deleted and made again can't be told from the one that was planned for."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    id: str
+    brokers: tuple[int, ...]
+    protocol: Protocol | None
+    """None where it can't be asked: the client that knows how has no way to log in with OAUTHBEARER."""
+    authorizer: str | None
+    """The class that checks ACLs; empty for none, None if this user may not see it."""
+    tiered: bool | None
+    """Whether the brokers can keep old segments elsewhere; None if this user may not see it."""
+
+
+def describe_cluster(access: KafkaAccess, seconds: float = SECONDS) -> Cluster:
+    """Ask one cluster who it is. One that does not answer in time is an error with the client's last complaint."""
+    complaints: list[str] = []
+    client = _client(access, complaints)
+    found = _answer(client, client.describe_cluster(request_timeout=seconds), access, complaints)
+    brokers = tuple(sorted(node.id for node in found.nodes))
+    settings = _broker_settings(client, brokers[:1], access, complaints, seconds)
+    tiered = settings.get("remote.log.storage.system.enable")
+    oauth = access.login is not None and access.login.mechanism == "OAUTHBEARER"
+    return Cluster(
+        id=found.cluster_id,
+        brokers=brokers,
+        protocol=None if oauth else ask_protocol(access, seconds),
+        authorizer=settings.get("authorizer.class.name"),
+        tiered=None if tiered is None else tiered == "true",
+    )
+
+
+def ask_protocol(access: KafkaAccess, seconds: float = SECONDS) -> Protocol:
+    """The version and features of the brokers, which the C client knows and does not tell."""
+    from kafka import KafkaAdminClient
+    from kafka.errors import KafkaError
+
+    # It writes its whole configuration, passwords included, to a log at debug level.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    wait = {"bootstrap_timeout_ms": int(seconds * 1000), "request_timeout_ms": int(seconds * 1000)}
+    try:
+        with KafkaAdminClient(**access.kafka_python(CLIENT_ID), **wait) as client:
+            offered = {key.name: versions[1] for key, versions in client.api_versions().items()}
+            features = client.describe_features()
+            version = ".".join(str(part) for part in client.get_broker_version_data(_any_broker(client)).broker_version)
+    except KafkaError as error:
+        raise _unreachable(access, []) from error
+    return _protocol(version, offered, features)
+
+
+def _any_broker(client: Any) -> int:
+    brokers: list[dict[str, int]] = client.describe_cluster()["brokers"]
+    return brokers[0]["broker_id"]
+
+
+Features = Mapping[str, Mapping[str, tuple[int, int]]]
+"""By name, the levels that are `supported` and `finalized`."""
+
+
+def _protocol(version: str, offered: Mapping[str, int], features: Features) -> Protocol:
+    def offers(wanted: tuple[str, int]) -> bool:
+        return offered.get(wanted[0], -1) >= wanted[1]
+
+    finalized = features.get("metadata.version", {}).get("finalized")
+    return Protocol(
+        version=version,
+        metadata_version=None if finalized is None else finalized[1],
+        idempotence=offers(_IDEMPOTENCE),
+        transactions=offers(_TRANSACTIONS),
+        quotas=offers(_QUOTAS),
+        topic_ids=offers(_TOPIC_IDS),
+    )
+
+
+def _broker_settings(
+    client: Any, brokers: Iterable[int], access: KafkaAccess, complaints: list[str], seconds: float
+) -> dict[str, str]:
+    """The settings of these brokers; none if this user may not see them, which is no fault of the cluster."""
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    asked = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
+    settings: dict[str, str] = {}
+    for answer in client.describe_configs(asked, request_timeout=seconds).values():
+        try:
+            found = answer.result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+                raise _unreachable(access, complaints) from error
+        else:
+            settings |= {name: entry.value for name, entry in found.items() if entry.value is not None}
+    return settings
+
+
+def _client(access: KafkaAccess, complaints: list[str]) -> Any:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    settings = {
+        "reconnect.backoff.max.ms": "1000",
+        **access.client(CLIENT_ID),
+        "log_level": 0,
+        "error_cb": lambda error: complaints.append(str(error.str())),
+    }
+    try:
+        return AdminClient(settings)
+    except KafkaException as error:  # a certificate that is not there, a key that the password does not open
+        raise _unreachable(access, [error.args[0].str()]) from None
+
+
+def _answer(client: Any, future: Future[Any], access: KafkaAccess, complaints: list[str]) -> Any:
+    from confluent_kafka import KafkaException
+
+    while not future.done():
+        client.poll(0.05)  # the client complains only while it is polled, and the complaint is the reason to tell
+    try:
+        return future.result()
+    except KafkaException as error:
+        raise _unreachable(access, complaints) from error
+
+
+def _unreachable(access: KafkaAccess, complaints: list[str]) -> KafkaUnreachableError:
+    telling = [each for each in complaints if "brokers are down" not in each]
+    why = f" Its client says: {telling[-1]}" if telling else ""
+    return KafkaUnreachableError(
+        f"Kafka at {access.bootstrap} did not answer.{why}",
+        untouched=NOTHING_TOUCHED,
+        next_step="check the address, the network and the login in the context's kafka section",
+        bootstrap=access.bootstrap,
+    )

@@ -1,0 +1,45 @@
+"""Spark: whether it starts with this project's settings and gets a job done."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+from anabranch.doctor.finding import Finding, green, red, yellow
+from anabranch.wiring.workplace import Workplace
+
+SECONDS = 5.0
+
+
+def spark(workplace: Workplace) -> Finding:
+    from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
+    from anabranch.adapters.spark.session import stop_spark
+
+    if ArtifactCache().missing(locked("spark")):
+        return yellow("spark", "not tried: its jars are not fetched yet", "anabranch dev fetch")
+    master = workplace.loaded.settings.spark.master
+    silent = unanswered(master)
+    if silent:
+        says = f"no Spark master answers at {', '.join(silent)}"
+        return red("spark", says, "start the master, or correct spark.master in anabranch.yaml")
+    session = workplace.spark("anabranch doctor")
+    try:
+        rows = session.range(1).count()
+        version = session.version
+    finally:
+        stop_spark(session)
+    if rows != 1:
+        return red("spark", f"a job over one row counted {rows}", f"read {workplace.state / 'logs' / 'spark.log'}")
+    return green("spark", f"Spark {version} on {master} started and ran a job")
+
+
+def unanswered(master: str, seconds: float = SECONDS) -> list[str]:
+    """The addresses of a standalone master, if none of them answers. Spark itself would try for a whole minute."""
+    addresses = re.findall(r"(?:spark://|,)([^,]+):(\d+)", master) if master.startswith("spark://") else []
+    for host, port in addresses:
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), seconds):
+                return []
+        except OSError:
+            continue
+    return [f"{host}:{port}" for host, port in addresses]
