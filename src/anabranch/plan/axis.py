@@ -77,3 +77,12 @@ def widen(axis: TimeAxis, start: datetime, end: datetime) -> PartitionRange:
     """The smallest run of whole partitions that holds [start, end). Files then lie wholly inside it or outside."""
     last_moment = end - timedelta(microseconds=1)
     return PartitionRange(axis, ordinal(axis.grain, start), ordinal(axis.grain, last_moment) + 1)
+
+
+FAR_AHEAD = EPOCH.replace(year=9999)
+"""Where "everything" ends. What claims to be later is neither taken out nor put in."""
+
+
+def everything(axis: TimeAxis) -> PartitionRange:
+    """All partitions since 1970: Kafka knows no earlier time."""
+    return widen(axis, EPOCH, FAR_AHEAD)

@@ -1,4 +1,8 @@
-"""The plan: what will happen, pinned and hashed. Made with no side effect; the run does exactly this or stops."""
+"""The plan: what will happen, pinned and hashed. Made with no side effect; the run does exactly this or stops.
+
+Only what must not drift is in it, so that planning twice with nothing changed gives the same hash. What changes with
+every look (how long retention leaves, how many bytes it may be) is in the outlook.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +29,8 @@ class Source:
     """Where live stood at the base snapshot, per partition; empty when no live commit is known. No range ends later:
     what live has not written yet is live's to write."""
     isolation: str = "read_committed"
-    compacted: bool = False
-    retention_ms: int | None = None
-    """None: kept for ever."""
-    headroom_ms: int | None = None
-    """How long until retention reaches the first record of the range; None: never."""
-    bytes: int | None = None
-    """Estimated from the partitions' size on disk; None: the cluster did not say."""
+    compacted: bool | None = False
+    """None: the cluster did not say."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,9 @@ class Target:
     asked_start: datetime | None
     asked_end: datetime | None
     """What the contract said, before widening; None for everything."""
+    files: int = 0
+    rows: int = 0
+    """Of the range at the base: what is taken out."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Plan:
     source: Source
     target: Target
     slices: tuple[Slice, ...]
+    checks: tuple[str, ...] = ()
+    """What validation will look at, by name."""
 
     def document(self) -> dict[str, Any]:
         """The plan as plain JSON values: what is printed, stored and hashed."""
@@ -71,6 +75,7 @@ class Plan:
             moment = getattr(self.target, end)
             plan["target"][end] = None if moment is None else instant_text(moment)
         plan["slices"] = [{"id": each.id, "offsets": _pairs(each.offsets)} for each in self.slices]
+        plan["checks"] = list(self.checks)
         return plan
 
     @property
@@ -97,6 +102,7 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         source=Source(**source),
         target=Target(**target),
         slices=tuple(Slice(each["id"], _offsets(each["offsets"])) for each in document["slices"]),
+        checks=tuple(document.get("checks", ())),
     )
 
 

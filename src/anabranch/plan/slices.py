@@ -22,6 +22,20 @@ class Slice:
         return sum(end - start for start, end in self.offsets.values())
 
 
+OFFSETS_PER_SLICE = 200_000
+FEWEST_OFFSETS = 10_000
+USUAL_SLICES = 4
+
+
+def slice_size(ranges: Offsets) -> int:
+    """How many offsets a slice has if nobody says: few enough to lose little in a crash, enough to be worth a commit.
+
+    A small backfill is still cut into a few slices, so that it shows progress and can be paused.
+    """
+    total = sum(end - start for start, end in ranges.values())
+    return min(OFFSETS_PER_SLICE, max(FEWEST_OFFSETS, -(-total // USUAL_SLICES)))
+
+
 def cut(ranges: Offsets, offsets_per_slice: int) -> tuple[Slice, ...]:
     """Slices of about `offsets_per_slice` offsets, each with its share of every partition so that all tasks work."""
     total = sum(end - start for start, end in ranges.values())

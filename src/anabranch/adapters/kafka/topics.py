@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin import AdminClient, OffsetSpec
 
 SECONDS = 15
 
@@ -28,6 +28,13 @@ class Topic:
     uuid: str
     """Another one under the same name means the topic was deleted and made again: other data, same offsets."""
     partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    offset: int
+    timestamp: int
+    """In milliseconds; -1 where the broker was not asked by time."""
 
 
 def admin(client: Mapping[str, str]) -> AdminClient:
@@ -59,21 +66,45 @@ def describe_topic(client: Mapping[str, str], name: str) -> Topic:
 
 
 def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[int, int]]:
-    """[earliest, latest) of every partition as it stands now."""
-    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+    """[earliest, latest) of every partition as it stands now, as a reader of committed records sees it."""
     from confluent_kafka.admin import OffsetSpec
 
+    earliest = list_places(client, topic, OffsetSpec.earliest())
+    latest = list_places(client, topic, OffsetSpec.latest())
+    return {p: (earliest[p].offset, latest[p].offset) for p in topic.partitions}
+
+
+def list_places(
+    client: Mapping[str, str], topic: Topic, spec: OffsetSpec, *, committed: bool = True
+) -> dict[int, Place]:
+    """Where `spec` is in every partition; an offset of -1 means that there is no such place."""
+    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+
     asking = admin(client)
-    ends: list[dict[int, int]] = []
-    for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-        asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
-        try:
-            futures = asking.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS)
-            ends.append({tp.partition: future.result().offset for tp, future in futures.items()})
-        except KafkaException as error:
-            raise unreachable(client) from error
-    earliest, latest = ends
-    return {p: (earliest[p], latest[p]) for p in topic.partitions}
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
+    try:
+        futures = asking.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
+        found = {tp.partition: future.result() for tp, future in futures.items()}
+    except KafkaException as error:
+        raise unreachable(client) from error
+    return {p: Place(place.offset, place.timestamp) for p, place in found.items()}
+
+
+def topic_settings(client: Mapping[str, str], name: str) -> dict[str, str] | None:
+    """The topic's settings, defaults included; None if this user may not see them."""
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    asking = admin(client)
+    [future] = asking.describe_configs([ConfigResource(ResourceType.TOPIC, name)], request_timeout=SECONDS).values()
+    try:
+        found = future.result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return None
+        raise unreachable(client) from error
+    return {key: entry.value for key, entry in found.items() if entry.value is not None}
 
 
 def unreachable(client: Mapping[str, str]) -> KafkaUnreachableError:

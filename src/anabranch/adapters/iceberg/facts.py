@@ -1,0 +1,104 @@
+"""Measures a table for planning: base, columns, the range's files, and how far live had come. No JVM, no change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import TimestampType, TimestamptzType
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.errors import NOTHING_TOUCHED
+from anabranch.plan.asked import Asked
+from anabranch.plan.axis import PartitionRange, TimeAxis, everything, widen
+from anabranch.plan.facts import LiveHistory, TargetFacts
+from anabranch.promote.history import Author
+from anabranch.runs.canonical import canonical
+
+
+@dataclass(frozen=True)
+class IcebergTables:
+    """A catalog to plan for."""
+
+    catalog: Catalog
+
+    def measure(self, asked: Asked) -> TargetFacts:
+        name, pipeline = asked.pipeline.spec.target.table, asked.pipeline.metadata.name
+        table = IcebergTarget(self.catalog, name).load()
+        axis = usable_axis(table)
+        partitions = _partitions(axis, asked)
+        head = table.current_snapshot()
+        files = [] if head is None else list(files_in(table, head.snapshot_id, partitions).values())
+        return TargetFacts(
+            table=name,
+            base=None if head is None else head.snapshot_id,
+            schema=schema_digest(table),
+            columns=tuple(field.name for field in table.schema().fields),
+            partitions=partitions,
+            files=len(files),
+            rows=sum(file.record_count for file in files),
+            live=live_history(table, head, pipeline),
+        )
+
+
+def _partitions(axis: TimeAxis, asked: Asked) -> PartitionRange:
+    if asked.start is None or asked.end is None:
+        return everything(axis)
+    return widen(axis, asked.start, asked.end)
+
+
+def usable_axis(table: Table) -> TimeAxis:
+    """The time axis, if its column holds moments: a range of dates has no hours to compare with."""
+    axis = time_axis(table)
+    kind = table.schema().find_field(axis.column).field_type
+    if not isinstance(kind, TimestampType | TimestamptzType):
+        raise NotPartitionedByTimeError(
+            f"{'.'.join(table.name())} is partitioned by {axis.column}, which is a {kind} and not a timestamp.",
+            untouched=NOTHING_TOUCHED,
+            next_step="partition the target by the hour, day, month or year of a timestamp column",
+        )
+    return axis
+
+
+def schema_digest(table: Table) -> str:
+    """Of the columns in their order: ids, names, types, whether a value is required."""
+    columns = [[f.field_id, f.name, str(f.field_type), f.required] for f in table.schema().fields]
+    return hashlib.sha256(canonical(columns).encode()).hexdigest()
+
+
+def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHistory:
+    """What the commits up to `head` say. The newest end of a partition counts: from there live goes on."""
+    ends: dict[int, int] = {}
+    commits, foreign = 0, 0
+    others: set[str] = set()
+    oldest = None
+    for snapshot in ancestry(table, head):
+        oldest = snapshot
+        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        match props.author(said, snapshot.summary.operation.value if snapshot.summary else ""):
+            case Author.LIVE if said.get(props.PIPELINE) == pipeline:
+                commits += 1
+                for partition, (_, end) in props.read_offsets(said).items():
+                    ends.setdefault(partition, end)
+            case Author.LIVE:
+                others.add(said.get(props.PIPELINE) or "a pipeline without a name")
+            case Author.FOREIGN:
+                foreign += 1
+            case Author.PROMOTION | Author.ROLLBACK | Author.REWRITE:
+                pass
+    complete = oldest is None or oldest.parent_snapshot_id is None
+    return LiveHistory(ends, commits, complete, frozenset(others), foreign)
+
+
+def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
+    """The snapshots that led to `head`, newest first, as far back as they are kept."""
+    while head is not None:
+        yield head
+        parent = head.parent_snapshot_id
+        head = None if parent is None else table.snapshot_by_id(parent)

@@ -1,0 +1,147 @@
+"""Measures a topic for planning: its identity, ends, settings and timestamps. Joins no group and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.sample import read_records
+from anabranch.adapters.kafka.sizes import partition_sizes
+from anabranch.adapters.kafka.topics import Topic, describe_topic, list_places, topic_settings
+from anabranch.plan.facts import Found, Lookups, PartitionFacts, SourceFacts, TopicSettings
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import OffsetSpec
+
+CLIENT_ID = "anabranch-plan"
+PROBES = 4
+"""Places, evenly spread from a partition's planned end to its last record, at which records are read."""
+
+Records = Mapping[int, tuple[Found, ...]]
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """A cluster to plan from."""
+
+    access: KafkaAccess
+
+    def measure(self, topic: str, lookups: Lookups) -> SourceFacts:
+        found = describe_topic(self._client, topic)
+        places = self._places(found, lookups)
+        settings = _settings(topic_settings(self._client, topic))
+        at_begin = self._read(found, places.begins())
+        after_end = [self._read(found, places.from_end_on(number)) for number in range(PROBES)]
+        sizes = partition_sizes(self.access, CLIENT_ID, topic, found.partitions)
+        return SourceFacts(
+            topic=topic,
+            uuid=found.uuid,
+            partitions={p: places.facts(p, after_end, sizes.get(p)) for p in found.partitions},
+            settings=settings,
+            transactional=True if places.held_back or _markers_seen([at_begin, *after_end], settings) else None,
+        )
+
+    @property
+    def _client(self) -> dict[str, str]:
+        return self.access.client(CLIENT_ID)
+
+    def _places(self, topic: Topic, lookups: Lookups) -> _Places:
+        from confluent_kafka.admin import OffsetSpec
+
+        def where(spec: OffsetSpec, *, committed: bool = True) -> dict[int, int]:
+            return {p: place.offset for p, place in list_places(self._client, topic, spec, committed=committed).items()}
+
+        def at(timestamp: int | None) -> dict[int, Found]:
+            if timestamp is None:
+                return {}
+            told = list_places(self._client, topic, OffsetSpec.for_timestamp(timestamp))
+            return {p: Found(place.offset, place.timestamp) for p, place in told.items() if place.offset >= 0}
+
+        return _Places(
+            earliest=where(OffsetSpec.earliest()),
+            latest=where(OffsetSpec.latest()),
+            watermark=where(OffsetSpec.latest(), committed=False),
+            first=at(0),
+            at_start=at(lookups.start),
+            at_end=at(lookups.end),
+        )
+
+    def _read(self, topic: Topic, spans: Mapping[int, tuple[int, int]]) -> Records:
+        return read_records(self.access, CLIENT_ID, topic.name, spans)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where things are, by partition."""
+
+    earliest: Mapping[int, int]
+    latest: Mapping[int, int]
+    watermark: Mapping[int, int]
+    first: Mapping[int, Found]
+    at_start: Mapping[int, Found]
+    at_end: Mapping[int, Found]
+
+    @property
+    def held_back(self) -> bool:
+        """An open transaction keeps readers of committed records from the end."""
+        return any(self.watermark[p] > latest for p, latest in self.latest.items())
+
+    def begins(self) -> dict[int, tuple[int, int]]:
+        """From the first record that will be read, to the end; for partitions that have any."""
+        places = {**self.first, **self.at_start}
+        return {p: (place.offset, self.latest[p]) for p, place in places.items() if place.offset < self.latest[p]}
+
+    def from_end_on(self, probe: int) -> dict[int, tuple[int, int]]:
+        """From the planned end, or a place further on, to the last record; for partitions that go on after it."""
+        return {
+            p: (place.offset + (self.latest[p] - place.offset) * probe // PROBES, self.latest[p])
+            for p, place in self.at_end.items()
+            if place.offset < self.latest[p]
+        }
+
+    def facts(self, partition: int, after_end: Iterable[Records], size: int | None) -> PartitionFacts:
+        read = [records.get(partition) for records in after_end]
+        # One place that could not be read leaves the end unknown: it might have been the one that speaks against it.
+        whole = None if None in read else tuple(sorted({f for each in read for f in each or ()}, key=_offset))
+        return PartitionFacts(
+            earliest=self.earliest[partition],
+            latest=self.latest[partition],
+            high_watermark=self.watermark[partition],
+            first=self.first.get(partition),
+            at_start=self.at_start.get(partition),
+            at_end=self.at_end.get(partition),
+            after_end=whole,
+            size=size,
+        )
+
+
+def _offset(found: Found) -> int:
+    return found.offset
+
+
+def _settings(told: Mapping[str, str] | None) -> TopicSettings | None:
+    if told is None:
+        return None
+    cleanup = frozenset(policy.strip() for policy in told["cleanup.policy"].split(",") if policy.strip())
+    deletes = "delete" in cleanup
+    return TopicSettings(
+        cleanup=cleanup,
+        retention_ms=_limit(told["retention.ms"]) if deletes else None,
+        retention_bytes=_limit(told["retention.bytes"]) if deletes else None,
+        timestamps=told["message.timestamp.type"],
+    )
+
+
+def _limit(text: str) -> int | None:
+    return None if int(text) < 0 else int(text)
+
+
+def _markers_seen(samples: Iterable[Records], settings: TopicSettings | None) -> bool:
+    """Whether an offset is missing among records that were read in one go: in a log that is not compacted, a marker."""
+    if settings is None or "compact" in settings.cleanup:
+        return False
+    runs = (records for sample in samples for records in sample.values())
+    return any(after.offset > before.offset + 1 for run in runs for before, after in pairwise(run))

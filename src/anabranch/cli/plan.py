@@ -1,0 +1,79 @@
+"""`anabranch plan`: what a backfill will do, decided and pinned with nothing changed and no JVM started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.plan.planner import Planned
+
+STEPS_SHOWN = 12
+
+
+def plan(
+    file: Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the plan to this file, to apply exactly it.", show_default=False)
+    ] = None,
+    slice_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Offsets in one slice.", show_default="200000, or a quarter of a small range"),
+    ] = None,
+    project: Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")] = Path(),
+    context: Annotated[
+        str | None,
+        typer.Option(help="The context to plan for.", show_default="ANABRANCH_CONTEXT, or the project's default"),
+    ] = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Say what a backfill will do: offsets, slices, what is replaced, and every step. Changes nothing."""
+    from datetime import datetime, timezone
+
+    from anabranch.plan.file import document_of_planned, write_plan_file
+    from anabranch.wiring.planning import plan_backfill
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace = open_workplace(project, context)
+    planned = plan_backfill(workplace, file, now=datetime.now(timezone.utc), offsets_per_slice=slice_size)
+    if out is not None:
+        write_plan_file(out, planned)
+    emit(document_of_planned(planned), output, lambda console: _table(console, planned))
+    apply = f"anabranch apply -f {file}" if out is None else f"anabranch apply {out}"
+    stderr().print(f"next      {apply}", markup=False)
+
+
+def _table(console: Console, planned: Planned) -> None:
+    from rich.table import Table
+
+    from anabranch.cli.plan_words import facts_of, offsets_of, replaced, steps_shown
+
+    def section(title: str) -> None:
+        console.print(f"\n{title}", style="bold", markup=False)
+
+    console.print(f"plan {planned.plan.hash}", style="bold", markup=False)
+    for line in replaced(planned):
+        console.print(f"  {line}", markup=False)
+    section("offsets")
+    offsets = Table("partition", "from", "to", "offsets", "live stands at", "ends by", box=None, pad_edge=True)
+    for row in offsets_of(planned):
+        offsets.add_row(*row)
+    console.print(offsets)
+    section("facts")
+    facts = Table(box=None, show_header=False, pad_edge=True)
+    for name, value in facts_of(planned):
+        facts.add_row(name, value)
+    console.print(facts)
+    section("steps")
+    for line in steps_shown(planned, STEPS_SHOWN):
+        console.print(f"  {line}", markup=False)
+    if planned.outlook.cautions:
+        section("cautions")
+        for caution in planned.outlook.cautions:
+            console.print(f"  {caution.words}  [{caution.code}]", markup=False)

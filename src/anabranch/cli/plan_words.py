@@ -1,0 +1,99 @@
+"""A plan in words and rows, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from anabranch.plan.offsets import EndsBy
+from anabranch.plan.outlook import Outlook
+from anabranch.plan.planner import Planned
+from anabranch.plan.steps import describe, steps_of
+from anabranch.project.quantities import format_duration, format_moment
+
+_ENDS = {
+    EndsBy.TIME: "time: what follows is later than the range",
+    EndsBy.LIVE: "live: what follows is live's to write",
+    EndsBy.LOG: "the end of the partition",
+    EndsBy.DOUBT: "the end of the partition, as timestamps are out of order",
+}
+
+
+def replaced(planned: Planned) -> Iterator[str]:
+    """What of the table is replaced, what was asked for, and why the two differ."""
+    target, axis = planned.plan.target, planned.plan.target.partitions.axis
+    if target.asked_start is None or target.asked_end is None:
+        yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files are taken out"
+        return
+    asked = (target.asked_start, target.asked_end)
+    whole = (target.partitions.start, target.partitions.end)
+    yield (
+        f"{target.table} is replaced from {format_moment(whole[0])} to {format_moment(whole[1])}: "
+        f"{target.rows:,} rows in {target.files:,} files are taken out"
+    )
+    if asked != whole:
+        yield (
+            f"asked for were {format_moment(asked[0])} to {format_moment(asked[1])}; one file holds a {axis.grain.value} "
+            f"of {axis.column}, and only whole files are replaced"
+        )
+
+
+def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
+    source = planned.plan.source
+    for partition, (start, end) in sorted(source.ranges.items()):
+        live = source.live.get(partition)
+        yield (
+            str(partition),
+            f"{start:,}",
+            f"{end:,}",
+            f"{end - start:,}",
+            "unknown" if live is None else f"{live:,}",
+            _ENDS[planned.outlook.ends[partition]],
+        )
+
+
+def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
+    plan, outlook = planned.plan, planned.outlook
+    yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), {plan.source.partitions} partitions"
+    yield "records", f"at most {outlook.offsets:,} in {len(plan.slices):,} slices"
+    yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
+    if outlook.duration is not None:
+        yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"
+    yield "compacted", {True: "yes", False: "no", None: "unknown"}[plan.source.compacted]
+    yield "transactions", "seen" if outlook.transactional else "unknown: none seen in a sample"
+    yield "timestamps", "unknown" if outlook.settings is None else outlook.settings.timestamps
+    yield "retention", _retention(outlook)
+    yield "base", f"snapshot {plan.target.base}"
+    yield "schema", plan.target.schema[:12]
+    yield "code", plan.code[:12]
+    yield "contract", plan.contract[:12]
+
+
+def steps_shown(planned: Planned, most: int) -> Iterator[str]:
+    """Every step, numbered; the middle of a long list is left out here, and is in `-o json`."""
+    lines = [f"{number}. {describe(step)}" for number, step in enumerate(steps_of(planned.plan), start=1)]
+    if len(lines) <= most:
+        yield from lines
+        return
+    tail = 4
+    yield from lines[: most - tail]
+    yield f"   … {len(lines) - most:,} more slices (all of them with -o json)"
+    yield from lines[-tail:]
+
+
+def _retention(outlook: Outlook) -> str:
+    if outlook.settings is None:
+        return "unknown"
+    if outlook.settings.retention_ms is None:
+        return "kept for ever"
+    kept = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
+    if outlook.headroom is None:
+        return f"{kept}"
+    if outlook.headroom <= timedelta():
+        return f"{kept}; the first record of the range may go any moment"
+    return f"{kept}; the first record of the range goes in {_duration(outlook.headroom)}"
+
+
+def _duration(duration: timedelta) -> str:
+    """To the second, and in days where there are many: nobody plans by the millisecond."""
+    return format_duration(timedelta(seconds=max(1, round(duration.total_seconds()))))

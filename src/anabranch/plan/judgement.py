@@ -1,0 +1,183 @@
+"""What of the measured world forbids a plan: each reason is an error of its own, with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from anabranch.plan.asked import Asked
+from anabranch.plan.axis import EPOCH, beginning, ordinal
+from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
+from anabranch.plan.offsets import Missing, earliest_start, missing
+from anabranch.plan.refusals import PlanRefusedError
+from anabranch.project.keys import closest
+from anabranch.project.quantities import format_moment
+
+
+class TargetEmptyError(PlanRefusedError):
+    code = "plan.target-empty"
+
+
+class SharedTargetError(PlanRefusedError):
+    code = "plan.shared-target"
+
+
+class ColumnUnknownError(PlanRefusedError):
+    code = "plan.column-unknown"
+
+
+class PartitionUnknownError(PlanRefusedError):
+    code = "plan.partition-unknown"
+
+
+class SomePartitionsError(PlanRefusedError):
+    code = "plan.some-partitions"
+
+
+class LivePositionUnknownError(PlanRefusedError):
+    code = "plan.live-position-unknown"
+
+
+class LiveAheadError(PlanRefusedError):
+    code = "plan.live-ahead"
+
+
+class RetentionPassedError(PlanRefusedError):
+    code = "plan.retention-passed"
+
+
+def judge_target(asked: Asked, target: TargetFacts) -> int:
+    """The base snapshot, if the table can be backfilled at all."""
+    if target.base is None:
+        raise TargetEmptyError(
+            f"{target.table} has no snapshot yet: there is nothing to correct, and nothing to go back to.",
+            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` fills it from the topic",
+            table=target.table,
+        )
+    if target.live.others:
+        others = ", ".join(sorted(target.live.others))
+        raise SharedTargetError(
+            f"{target.table} is also written by {others}. Replacing its time partitions by the rows of "
+            f"{asked.pipeline.metadata.name} would lose theirs.",
+            next_step="give each pipeline a table of its own, and join them in a view",
+            table=target.table,
+            others=sorted(target.live.others),
+        )
+    known = {column.lower() for column in target.columns}
+    for where, column in _named_columns(asked):
+        if column.lower() not in known:
+            meant = closest(column, target.columns)
+            raise ColumnUnknownError(
+                f"{where} names the column {column}, and {target.table} has none of this name.",
+                next_step=f"write {meant}" if meant else f"write one of {', '.join(target.columns)}",
+                table=target.table,
+                column=column,
+            )
+    return target.base
+
+
+def _named_columns(asked: Asked) -> Iterator[tuple[str, str]]:
+    for column in asked.backfill.spec.validation.not_null or ():
+        yield "spec.validation.notNull", column
+    for column in asked.pipeline.spec.target.keys or ():
+        yield f"target.keys of pipeline {asked.pipeline.metadata.name}", column
+
+
+def judge_partitions(asked: Asked, source: SourceFacts) -> None:
+    wanted = asked.backfill.spec.partitions
+    if wanted is None:
+        return
+    there = sorted(source.partitions)
+    unknown = [number for number in wanted if number not in source.partitions]
+    if unknown:
+        raise PartitionUnknownError(
+            f"{source.topic} has no partition {', '.join(map(str, unknown))}: it has {_span(there)}.",
+            next_step="leave out spec.partitions: a backfill replays all of them",
+            topic=source.topic,
+            unknown=unknown,
+        )
+    left_out = [number for number in there if number not in wanted]
+    if left_out:
+        raise SomePartitionsError(
+            "The target is replaced by whole time partitions, which hold rows from every partition of the topic: "
+            f"the rows from partition {', '.join(map(str, left_out))} would be lost.",
+            next_step="leave out spec.partitions, and narrow spec.range.eventTime instead",
+            topic=source.topic,
+            left_out=left_out,
+        )
+
+
+def live_position(source: SourceFacts, target: TargetFacts) -> dict[int, int]:
+    """Where live stood at the base in every partition; empty if the table knows no live commit."""
+    live = target.live
+    if not live.commits:
+        return {}
+    beyond = {
+        number: end
+        for number, end in sorted(live.ends.items())
+        if number not in source.partitions or end > source.partitions[number].latest
+    }
+    if beyond:
+        number, end = next(iter(beyond.items()))
+        facts = source.partitions.get(number)
+        now = "has no such partition" if facts is None else f"ends at {facts.latest}"
+        raise LiveAheadError(
+            f"Live has written {source.topic} up to offset {end} of partition {number}, and the topic {now}: "
+            "it was deleted and made anew, or another cluster answers.",
+            next_step="check the context in use; rows of the former topic can't be replayed from this one",
+            topic=source.topic,
+            beyond={str(each): offset for each, offset in beyond.items()},
+        )
+    unknown = sorted(set(source.partitions) - set(live.ends))
+    if unknown and not live.complete:
+        raise LivePositionUnknownError(
+            f"Nobody can say how far live had read partition {', '.join(map(str, unknown))} of {source.topic}: "
+            f"the commits of {target.table} that told it have expired.",
+            next_step="let live write a batch with records of every partition, then plan again",
+            topic=source.topic,
+            unknown=unknown,
+        )
+    # A whole history that never names a partition means that live has not begun to read it.
+    return {number: live.ends.get(number, 0) for number in sorted(source.partitions)}
+
+
+def judge_retention(
+    asked: Asked, source: SourceFacts, target: TargetFacts, window: Lookups, live: Mapping[int, int]
+) -> None:
+    gone = list(missing(source, window, asked.slack, live))
+    if not gone:
+        return
+    first = gone[0]
+    since = "and nothing is left of it" if first.kept_from is None else f"and begins at {_moment(first.kept_from)} now"
+    range_words = "everything" if asked.everything else f"the range from {format_moment(target.partitions.start)}"
+    raise RetentionPassedError(
+        f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, {since}: records of "
+        f"{range_words} may be among them"
+        + (f", as in {len(gone) - 1} more partitions." if len(gone) > 1 else ".")
+        + " Replacing the range by what is left would lose rows.",
+        next_step=_still_possible(asked, target, gone),
+        topic=source.topic,
+        missing={str(each.partition): [0, each.before] for each in gone},
+        kept_from={str(each.partition): each.kept_from for each in gone},
+    )
+
+
+def _still_possible(asked: Asked, target: TargetFacts, gone: list[Missing]) -> str:
+    """The range to write instead: from the first partition of the target that can be replayed whole."""
+    moments = [earliest_start(each, asked.slack) for each in gone]
+    known = [moment for moment in moments if moment is not None]
+    if len(known) < len(moments):
+        return "restore the records from an archive; the topic alone can't say which rows they gave"
+    grain = target.partitions.axis.grain
+    start = beginning(grain, ordinal(grain, max(known)) + 1)
+    if asked.end is not None and start >= asked.end:
+        return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
+    return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"
+
+
+def _span(numbers: list[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _moment(milliseconds: int) -> str:
+    return format_moment(EPOCH + timedelta(milliseconds=milliseconds))

@@ -1,0 +1,197 @@
+"""How things look for a plan at this moment: sizes, retention, cautions. Shown beside the plan, never hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from anabranch.plan.asked import Asked
+from anabranch.plan.axis import EPOCH
+from anabranch.plan.facts import PartitionFacts, SourceFacts, TargetFacts, TopicSettings
+from anabranch.plan.offsets import EndsBy, Reach
+from anabranch.project.quantities import format_duration, format_moment
+
+LEAST_HEADROOM = timedelta(hours=1)
+HEADROOM_PER_DURATION = 4
+"""Retention should leave several times as long as the replay takes: it may have to be paused or retried."""
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that does not forbid the plan and should be known before it runs."""
+
+    code: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Outlook:
+    offsets: int
+    """At most so many records: with transactions or compaction there are fewer."""
+    bytes: int | None
+    """Estimated from the partitions' size on disk; None: the cluster did not say."""
+    duration: timedelta | None
+    """Of reading at the contract's rate; None: the contract has none, or the size is not known."""
+    settings: TopicSettings | None
+    transactional: bool | None
+    headroom: timedelta | None
+    """Until retention may reach the first record of the range; None: never, or not known."""
+    ends: Mapping[int, EndsBy]
+    cautions: tuple[Caution, ...]
+
+    def document(self) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "offsets": self.offsets,
+            "bytes": self.bytes,
+            "seconds_at_the_contracts_rate": None if self.duration is None else self.duration.total_seconds(),
+            "headroom_seconds": None if self.headroom is None else self.headroom.total_seconds(),
+            "topic": None
+            if settings is None
+            else {
+                "cleanup": sorted(settings.cleanup),
+                "retention_ms": settings.retention_ms,
+                "retention_bytes": settings.retention_bytes,
+                "timestamps": settings.timestamps,
+            },
+            "transactional": "seen" if self.transactional else "unknown",
+            "ends_by": {str(number): by.value for number, by in sorted(self.ends.items())},
+            "cautions": [{"code": each.code, "words": each.words} for each in self.cautions],
+        }
+
+
+def look_ahead(
+    asked: Asked, source: SourceFacts, target: TargetFacts, reaches: Mapping[int, Reach], now: datetime
+) -> Outlook:
+    used = {number: each for number, each in reaches.items() if each.start < each.end}
+    size = _bytes(source, used)
+    budget = asked.backfill.spec.budget
+    rate = None if budget is None else budget.bytes_per_second
+    duration = None if size is None or rate is None else timedelta(seconds=round(size / rate, 1))
+    headroom = _headroom(source, used, now)
+    cautions = (
+        *_of_the_topic(source, used),
+        *_of_retention(source, headroom, duration, now),
+        *_of_the_range(asked, target, now),
+        *_of_the_window(asked, duration, now),
+    )
+    return Outlook(
+        offsets=sum(each.end - each.start for each in used.values()),
+        bytes=size,
+        duration=duration,
+        settings=source.settings,
+        transactional=source.transactional,
+        headroom=headroom,
+        ends={number: each.by for number, each in used.items()},
+        cautions=cautions,
+    )
+
+
+def _bytes(source: SourceFacts, used: Mapping[int, Reach]) -> int | None:
+    """Each partition's size by the share of its offsets that is read."""
+    total = 0.0
+    for number, each in used.items():
+        facts = source.partitions[number]
+        if facts.size is None:
+            return None
+        total += facts.size * (each.end - each.start) / max(1, facts.high_watermark - facts.earliest)
+    return round(total)
+
+
+def _headroom(source: SourceFacts, used: Mapping[int, Reach], now: datetime) -> timedelta | None:
+    """By the first record's own timestamp. Segments go as a whole and later, so this is never too hopeful."""
+    settings = source.settings
+    if settings is None or settings.retention_ms is None:
+        return None
+    firsts = [_first_in_range(source.partitions[number]) for number in used]
+    times = [EPOCH + timedelta(milliseconds=first) for first in firsts if first is not None]
+    return min(times) + timedelta(milliseconds=settings.retention_ms) - now if times else None
+
+
+def _first_in_range(facts: PartitionFacts) -> int | None:
+    found = facts.at_start or facts.first
+    return None if found is None else found.timestamp
+
+
+def _of_the_topic(source: SourceFacts, used: Mapping[int, Reach]) -> Iterator[Caution]:
+    if source.compacted:
+        yield Caution(
+            "compacted",
+            f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
+            "and rows that live once made of them will not come back",
+        )
+    if source.settings is None:
+        yield Caution(
+            "settings-unknown",
+            f"the cluster does not show the settings of {source.topic}: compaction and retention are not known",
+        )
+    doubtful = [number for number, each in used.items() if each.by is EndsBy.DOUBT]
+    if doubtful:
+        yield Caution(
+            "timestamps-out-of-order",
+            f"timestamps of partition {', '.join(map(str, doubtful))} run backwards by more than the slack, carry the "
+            "time of a transaction, or could not be read: it is read to its end, which takes longer and loses nothing",
+        )
+    held_back = sum(facts.high_watermark - facts.latest for facts in source.partitions.values())
+    if held_back:
+        yield Caution("open-transaction", f"an open transaction hides the last {held_back} offsets of {source.topic}")
+
+
+def _of_retention(
+    source: SourceFacts, headroom: timedelta | None, duration: timedelta | None, now: datetime
+) -> Iterator[Caution]:
+    enough = max(LEAST_HEADROOM, HEADROOM_PER_DURATION * (duration or timedelta()))
+    if headroom is not None and headroom < enough:
+        left = "any moment now" if headroom <= timedelta() else f"from {format_moment(now + headroom)} on"
+        yield Caution(
+            "retention-near",
+            f"retention may delete the first records of the range {left}: run it now, or raise retention.ms first",
+        )
+    if source.settings is not None and source.settings.retention_bytes is not None:
+        yield Caution(
+            "retention-by-size",
+            f"{source.topic} is also limited by size (retention.bytes): how long its records stay depends on traffic",
+        )
+
+
+def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[Caution]:
+    axis, field = target.partitions.axis, asked.pipeline.spec.event_time.field
+    if axis.column.lower() != field.lower():
+        yield Caution(
+            "other-time-column",
+            f"{target.table} is partitioned by {axis.column}, and event time is {field}: the transform must keep each "
+            "row in the partition of its event, or the replay stops",
+        )
+    if not asked.everything and target.partitions.end > now:
+        yield Caution(
+            "range-not-over",
+            f"the range reaches to {format_moment(target.partitions.end)}, which is still to come: "
+            "what live writes into it meanwhile is kept",
+        )
+    if not target.live.commits:
+        yield Caution(
+            "no-live-commit",
+            f"no commit of {target.table} says which offsets it holds: the topic is read to its end, "
+            "and a commit into the range before promotion will block it",
+        )
+    elif target.live.foreign:
+        yield Caution(
+            "foreign-commits",
+            f"{target.live.foreign} commits of {target.table} don't say whose they are: "
+            "rows of the range that did not come from the topic will be gone",
+        )
+
+
+def _of_the_window(asked: Asked, duration: timedelta | None, now: datetime) -> Iterator[Caution]:
+    window = asked.backfill.spec.window
+    if window is None or window.deadline is None or duration is None:
+        return
+    begin = max(now, window.start_after or now)
+    if begin + duration > window.deadline:
+        yield Caution(
+            "deadline-near",
+            f"reading alone takes {format_duration(duration) or '0s'} at the contract's rate, "
+            f"and the deadline is {format_moment(window.deadline)}",
+        )

@@ -1,0 +1,112 @@
+"""Plans a backfill of a project, and later tells whether what it was made from is still so. No JVM, no side effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog
+
+from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
+from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, usable_axis
+from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
+from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
+from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
+from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
+from anabranch.contract.code import code_digest
+from anabranch.contract.load import load_contract
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import NOTHING_TOUCHED
+from anabranch.plan.asked import Asked, ask
+from anabranch.plan.axis import TimeAxis
+from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
+from anabranch.plan.offsets import lookups
+from anabranch.plan.plan import Plan
+from anabranch.plan.planner import Planned, make_plan
+from anabranch.plan.slices import Offsets
+from anabranch.wiring.workplace import Workplace
+
+
+def plan_backfill(
+    workplace: Workplace, contract: Path, *, now: datetime, offsets_per_slice: int | None = None
+) -> Planned:
+    """The plan for the contract in this file, as the world is now."""
+    loaded = load_contract(workplace.loaded, contract)
+    asked = ask(loaded.backfill, loaded.pipeline.pipeline, now)
+    code = code_digest(workplace.folder, asked.pipeline)
+    source = KafkaSource(workplace.kafka)
+    # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
+    target_facts = IcebergTables(_catalog(workplace, asked)).measure(asked)
+    window = lookups(target_facts.partitions, asked.slack, everything=asked.everything)
+    source_facts = source.measure(asked.pipeline.spec.source.topic, window)
+    return make_plan(asked, code, source_facts, target_facts, now=now, offsets_per_slice=offsets_per_slice)
+
+
+def _catalog(workplace: Workplace, asked: Asked) -> Catalog:
+    table = asked.pipeline.spec.target.table
+    embedded = workplace.loaded.settings.catalog.type == "embedded"
+    if embedded and not EmbeddedCatalog.below(workplace.state).exists():
+        # Opening it would make it, and a plan makes nothing.
+        raise TargetMissingError(
+            f"There is no table {table}: the project's embedded catalog was never used.",
+            untouched=NOTHING_TOUCHED,
+            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` makes the table on its first batch",
+            table=table,
+        )
+    return workplace.catalog.open()
+
+
+@dataclass(frozen=True)
+class ProjectPresent:
+    """What a plan has pinned, as it is now."""
+
+    workplace: Workplace
+    pipeline: Pipeline
+    plan: Plan
+
+    def now(self) -> Present:
+        uuid, earliest = self._topic()
+        schema, axis, base_kept = self._table()
+        code = code_digest(self.workplace.folder, self.pipeline)
+        return Present(uuid, len(earliest), earliest, code, schema, axis, base_kept)
+
+    def _topic(self) -> tuple[str | None, dict[int, int]]:
+        client = self.workplace.kafka.client(CLIENT_ID)
+        try:
+            topic = describe_topic(client, self.plan.source.topic)
+            ends = offset_ranges(client, topic)
+        except TopicMissingError:
+            return None, {}
+        return topic.uuid, {number: earliest for number, (earliest, _) in ends.items()}
+
+    def _table(self) -> tuple[str | None, TimeAxis | None, bool]:
+        try:
+            table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
+        except TargetMissingError:
+            return None, None, False
+        line = ancestry(table, table.current_snapshot())
+        base_kept = any(snapshot.snapshot_id == self.plan.target.base for snapshot in line)
+        try:
+            return schema_digest(table), usable_axis(table), base_kept
+        except NotPartitionedByTimeError:
+            return schema_digest(table), None, base_kept
+
+
+@dataclass(frozen=True)
+class DriftGuard:
+    """Stops a run when what its plan pinned has changed."""
+
+    plan: Plan
+    present: PresentLook
+    needed: Callable[[], Offsets]
+    """The offsets still to be read: those in staging already may go."""
+    flag: Callable[[Drift], None]
+    """Told of every drift, also of those that don't stop the run."""
+
+    def check(self) -> None:
+        drifts = check_drift(self.plan, self.present.now(), self.needed())
+        for drift in drifts:
+            self.flag(drift)
+        require_no_drift(self.plan, drifts)
