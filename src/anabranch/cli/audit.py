@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 audit = typer.Typer(name="audit", help="List the audit records, and prove that none was changed.", no_args_is_help=True)
 
-Project = Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")]
+Project = Annotated[
+    Path | None, typer.Option("--project", help="The project's folder, or any folder inside it.", show_default="here")
+]
+Context = Annotated[
+    str | None, typer.Option(help="The context to use.", show_default="ANABRANCH_CONTEXT, or the project's default")
+]
 
 
 class AuditBrokenError(AnabranchError):
@@ -34,7 +39,8 @@ class AnchorUnreadableError(AnabranchError):
 
 @audit.command()
 def verify(
-    project: Project = Path(),
+    project: Project = None,
+    context: Context = None,
     anchor: Annotated[
         Path | None,
         typer.Option(help="What `audit verify -o json` printed earlier, kept where nobody rewrites it."),
@@ -47,7 +53,7 @@ def verify(
     Only an anchor shows that: keep the JSON of this command elsewhere, and give it to a later one.
     """
     witness = None if anchor is None else _read_anchor(anchor)
-    with _open(project) as store:
+    with _open(project, context) as store:
         verdict = store.reader.verify_audit(witness)
     emit(verdict.as_dict(), output, lambda console: _draw_verdict(console, verdict, witness))
     if not verdict.intact:
@@ -62,24 +68,27 @@ def verify(
 
 @audit.command(name="list")
 def list_records(
-    project: Project = Path(),
+    project: Project = None,
+    context: Context = None,
     run: Annotated[str | None, typer.Option(help="Only the records of this run.")] = None,
     after: Annotated[int, typer.Option(help="Begin after this record.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many records.")] = None,
     output: Output = Format.TABLE,
 ) -> None:
     """List the audit records, oldest first."""
-    with _open(project) as store:
+    with _open(project, context) as store:
         records = store.reader.audit(run_id=run, after=after, limit=limit)
     emit([record.as_dict() for record in records], output, lambda console: _draw_records(console, records))
 
 
-def _open(project: Path) -> SqlRunStore:
+def _open(project: Path | None, context: str | None) -> SqlRunStore:
     from anabranch.adapters.sql.store import open_store
+    from anabranch.project.load import load_project
     from anabranch.project.location import find_project_folder
-    from anabranch.wiring.database import store_url
+    from anabranch.wiring.control_database import control_database_url
 
-    return open_store(store_url(find_project_folder(project)), create=False)
+    loaded = load_project(find_project_folder(project or Path.cwd()), context)
+    return open_store(control_database_url(loaded), create=False)
 
 
 def _read_anchor(file: Path) -> Anchor:

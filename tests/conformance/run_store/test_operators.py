@@ -101,8 +101,10 @@ class Operators(RuleBasedStateMachine):
     @precondition(lambda self: self.model.runs)
     @rule(name=operators, data=st.data(), minutes=st.integers(1, 12), take_over=st.booleans())
     def acquire(self, name: str, data: st.DataObject, minutes: int, take_over: bool) -> None:
-        run_id, operator = self.some_run(data), self.operators[name]
-        ttl = timedelta(minutes=minutes)
+        self.take_lease(name, self.some_run(data), timedelta(minutes=minutes), take_over)
+
+    def take_lease(self, name: str, run_id: str, ttl: timedelta, take_over: bool) -> None:
+        operator = self.operators[name]
         lease = self.agree(
             lambda: self.model.acquire(run_id, name, ttl, operator.clock(), take_over),
             lambda: operator.store.writer.acquire(run_id, name, ttl, actor=name, take_over=take_over),
@@ -136,14 +138,20 @@ class Operators(RuleBasedStateMachine):
         self.transition(name, self.some_run(data), event)
 
     @precondition(lambda self: any(legal_events(run.state) for run in self.model.runs.values()))
-    @rule(data=st.data(), by_its_holder=st.booleans(), name=operators)
-    def go_on(self, data: st.DataObject, by_its_holder: bool, name: str) -> None:
-        """A legal event, mostly by whoever holds the lease, so that runs get somewhere."""
+    @rule(name=operators, data=st.data(), steps=st.integers(1, 6), may_end=st.sampled_from([False, False, True]))
+    def go_on(self, name: str, data: st.DataObject, steps: int, may_end: bool) -> None:
+        """A stretch of legal events by whoever holds the lease, so that runs get far in life."""
         living = [run_id for run_id, run in self.model.runs.items() if legal_events(run.state)]
-        run_id = data.draw(st.sampled_from(living))
+        run_id = data.draw(st.sampled_from(sorted(living)))
         run = self.model.runs[run_id]
-        event = data.draw(st.sampled_from(legal_events(run.state)))
-        self.transition(run.holder if by_its_holder and run.holder else name, run_id, event)
+        if run.holder is None:
+            self.take_lease(name, run_id, MINUTE, take_over=False)
+        for _ in range(steps):
+            # Ending is not for every stretch, or few runs would get past the first states.
+            ends = () if may_end else (Event.CANCEL, Event.CLOSE)
+            onward = [event for event in legal_events(run.state) if event not in ends]
+            if onward:
+                self.transition(str(run.holder), run_id, data.draw(st.sampled_from(onward)))
 
     def transition(self, name: str, run_id: str, event: Event) -> None:
         operator = self.operators[name]
@@ -232,7 +240,7 @@ def test_no_interleaving_of_operators_breaks_a_promise_on_sqlite(sqlite_template
                 shutil.copy(sqlite_template, file)
                 return sqlite_url(file)
 
-        run_state_machine_as_test(OnSqlite, settings=budget(40, soak=2000))
+        run_state_machine_as_test(OnSqlite, settings=budget(80, soak=2000))
 
 
 def test_no_interleaving_of_operators_breaks_a_promise_on_postgresql(shared_postgres_database: URL) -> None:
