@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from anabranch.adapters.embedded.stack import EmbeddedKafka
     from anabranch.adapters.embedded.status import StackStatus
+    from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 
 dev = typer.Typer(
-    name="dev", help="The embedded stack: a real Kafka below the project's .anabranch/.", no_args_is_help=True
+    name="dev",
+    help="The embedded stack: a real Kafka and an Iceberg catalog below the project's .anabranch/.",
+    no_args_is_help=True,
 )
 
 Project = Annotated[
@@ -53,14 +56,17 @@ def up(
 
     with downloads(ArtifactCache().missing(locked("kafka"))) as progress:
         status = _kafka(project).up(brokers, new_ports=new_ports, progress=progress)
-    _show(status, output)
+    catalog = _catalog(project)
+    if not catalog.exists():
+        catalog.create()
+    _show(status, catalog, output)
 
 
 @dev.command()
 def status(project: Project = Path(), output: Output = Format.TABLE) -> None:
     """Say how every broker is. Exit code 0 if all are running, 1 if any is stopped, died or unresponsive."""
     found = _kafka(project).status()
-    _show(found, output)
+    _show(found, _catalog(project), output)
     if not found.all_running:
         raise typer.Exit(int(ExitCode.FAILED))
 
@@ -68,7 +74,7 @@ def status(project: Project = Path(), output: Output = Format.TABLE) -> None:
 @dev.command()
 def down(project: Project = Path(), output: Output = Format.TABLE) -> None:
     """Stop every broker and leave no process behind. Data and ports are kept for the next `up`."""
-    _show(_kafka(project).down(), output)
+    _show(_kafka(project).down(), _catalog(project), output)
 
 
 @dev.command()
@@ -93,8 +99,28 @@ def _kafka(project: Path) -> EmbeddedKafka:
     return EmbeddedKafka(state_folder(find_project_folder(project)), say=console.print)
 
 
-def _show(status: StackStatus, output: Format) -> None:
-    emit(status.as_dict(), output, lambda console: _table(status, console))
+def _catalog(project: Path) -> EmbeddedCatalog:
+    from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
+
+    return EmbeddedCatalog.below(state_folder(find_project_folder(project)))
+
+
+def _show(status: StackStatus, catalog: EmbeddedCatalog, output: Format) -> None:
+    document = {
+        **status.as_dict(),
+        "catalog": {
+            "exists": catalog.exists(),
+            "database": str(catalog.database),
+            "warehouse": str(catalog.warehouse),
+        },
+    }
+
+    def table(console: Console) -> None:
+        _table(status, console)
+        if catalog.exists():
+            console.print(f"catalog {catalog.database}, warehouse {catalog.warehouse}", markup=False)
+
+    emit(document, output, table)
 
 
 def _table(status: StackStatus, console: Console) -> None:

@@ -90,7 +90,8 @@ class Workplace:
         """The memory of runs. With `create=False` a database that is not there is an error."""
         from anabranch.adapters.sql.store import open_store
 
-        self.state.mkdir(exist_ok=True)
+        if create:
+            self.state.mkdir(exist_ok=True)
         return open_store(control_database_url(self.loaded), create=create)
 
     def spark(self, name: str) -> SparkSession:
