@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from anabranch.adapters.iceberg import properties as props
-from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Commit
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
 MAIN = "main"
+ATTEMPTS = 100
 
 
 class TargetMissingError(AnabranchError):
@@ -43,6 +44,7 @@ class IcebergTarget:
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         self._catalog = catalog
+        self._commits: dict[tuple[int, PartitionRange], Commit] = {}
         self.name = name
 
     def load(self) -> Table:
@@ -70,24 +72,26 @@ class IcebergTarget:
 
     def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
         """The branch as `base` with the range taken out, in one commit. Once made, again is no change."""
-        table = self.load()
-        if branch in table.metadata.refs:
-            return
-        with self._commit(table) as tx:
-            _point(tx, branch, base, SnapshotRefType.BRANCH)
-            _replace(tx, branch, files_in(table, base, partitions).values(), [], properties)
-            _require(tx, {branch: None})
+
+        def change(table: Table, tx: Transaction) -> None:
+            if branch not in table.metadata.refs:
+                _point(tx, branch, base, SnapshotRefType.BRANCH)
+                _replace(tx, branch, files_in(table, base, partitions).values(), [], properties)
+                _require(tx, {branch: None})
+
+        self._change_refs(change)
 
     def hand_over(self, old: str, new: str) -> None:
         """Give staging to the next epoch: the old branch is gone, so whoever still holds it can commit nothing."""
-        table = self.load()
-        if new in table.metadata.refs:
-            return
-        head = table.metadata.refs[old].snapshot_id
-        with self._commit(table) as tx:
-            _point(tx, new, head, SnapshotRefType.BRANCH)
-            tx._stage((RemoveSnapshotRefUpdate.model_validate({"ref-name": old}),))
-            _require(tx, {old: head, new: None})
+
+        def change(table: Table, tx: Transaction) -> None:
+            if new not in table.metadata.refs:
+                head = table.metadata.refs[old].snapshot_id
+                _point(tx, new, head, SnapshotRefType.BRANCH)
+                _remove(tx, [old])
+                _require(tx, {old: head, new: None})
+
+        self._change_refs(change)
 
     def staged(self, branch: str, base: int) -> list[StagedSlice]:
         """The slices that the branch holds, oldest first: the authority on progress."""
@@ -110,24 +114,14 @@ class IcebergTarget:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
         table = self.load()
         line = self._line(table, MAIN, base)
-        commits = []
-        before = set(files_in(table, base, partitions))
+        head = line[-1].snapshot_id if line else base
+        present = frozenset(files_in(table, head, partitions))
         for snapshot in line:
-            after = set(files_in(table, snapshot.snapshot_id, partitions))
-            said = _said(snapshot)
-            commits.append(
-                Commit(
-                    snapshot.snapshot_id,
-                    props.author(said, _operation(snapshot)),
-                    said.get(props.RUN),
-                    said.get(props.CODE),
-                    props.read_offsets(said),
-                    frozenset(after - before),
-                    frozenset(before - after),
-                )
-            )
-            before = after
-        return Survey(line[-1].snapshot_id if line else base, tuple(commits), frozenset(before))
+            # A commit never changes, so that looking again reads only the new ones.
+            if (snapshot.snapshot_id, partitions) not in self._commits:
+                self._commits[snapshot.snapshot_id, partitions] = _commit_of(table, snapshot, partitions)
+        commits = tuple(self._commits[snapshot.snapshot_id, partitions] for snapshot in line)
+        return Survey(head, commits, present)
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main that carries this commit id, if the commit ever took effect."""
@@ -195,11 +189,24 @@ class IcebergTarget:
 
     def remove_refs(self, run: str) -> None:
         """Remove every branch and tag of the run, in one commit; again is no change."""
-        table = self.load()
-        mine = [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")]
-        if mine:
-            with self._commit(table) as tx:
-                tx._stage(tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}) for ref in mine))
+
+        def change(table: Table, tx: Transaction) -> None:
+            _remove(tx, [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")])
+
+        self._change_refs(change)
+
+    def _change_refs(self, change: Callable[[Table, Transaction], None]) -> None:
+        """A change to our own refs only: when somebody committed to the table in between, look and do it again."""
+        for attempt in range(ATTEMPTS):
+            table = self.load()
+            try:
+                with self._commit(table) as tx:
+                    change(table, tx)
+            except MovedError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
 
     def _commit(self, table: Table) -> _CommitOnce:
         return _CommitOnce(table, self._moved)
@@ -249,6 +256,20 @@ class _CommitOnce:
             raise self._moved() from refused
 
 
+def _commit_of(table: Table, snapshot: Snapshot, partitions: PartitionRange) -> Commit:
+    said = _said(snapshot)
+    changed = changed_in(table, snapshot, partitions)
+    return Commit(
+        snapshot.snapshot_id,
+        props.author(said, _operation(snapshot)),
+        said.get(props.RUN),
+        said.get(props.CODE),
+        props.read_offsets(said),
+        changed.added,
+        changed.removed,
+    )
+
+
 def _replace(
     tx: Transaction, ref: str, remove: Iterable[DataFile], add: Iterable[DataFile], properties: Mapping[str, str]
 ) -> int:
@@ -264,6 +285,10 @@ def _replace(
 def _point(tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType) -> None:
     told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot}
     tx._stage((SetSnapshotRefUpdate.model_validate(told),))
+
+
+def _remove(tx: Transaction, refs: Iterable[str]) -> None:
+    tx._stage(tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}) for ref in refs))
 
 
 def _require(tx: Transaction, refs: Mapping[str, int | None]) -> None:

@@ -1,0 +1,148 @@
+"""Promotion and rollback on real Iceberg commits: atomic, fenced, nothing of live lost, any number of times."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.promote.shop import BUGGY, STAGED, Rows, Shop, former, open_shop
+
+from anabranch.promote.history import CatchUp
+from anabranch.promote.promotion import BehindError, BlockedError, StagingChangedError
+from anabranch.promote.target import MovedError
+from anabranch.replay.staging import take_staging
+from anabranch.runs.hold import LEASE
+from anabranch.runs.lease import SupersededError
+from anabranch.runs.states import State
+
+OUTSIDE = former(0, 1, 4, 5)
+INSIDE = former(2, 3)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    shop = open_shop(tmp_path / ".anabranch")
+    shop.submit_validated()
+    yield shop
+    shop.store.close()
+
+
+def test_before_promotion_main_is_untouched_and_staging_shows_the_table_as_it_would_be(shop: Shop) -> None:
+    assert shop.rows() == OUTSIDE + INSIDE
+    assert shop.rows("ab_run1_e1") == OUTSIDE + STAGED
+
+
+def test_promotion_replaces_the_range_and_nothing_else_and_writes_no_data_file(shop: Shop) -> None:
+    files = set((shop.state / "warehouse").rglob("*.parquet"))
+    shop.promote()
+    assert shop.rows() == OUTSIDE + STAGED
+    assert set((shop.state / "warehouse").rglob("*.parquet")) == files
+    assert shop.store.reader.run("run1").state is State.PROMOTED
+
+
+def test_promoting_and_rolling_back_again_is_one_effect(shop: Shop) -> None:
+    assert shop.promote() == shop.promote()
+    assert shop.rows() == OUTSIDE + STAGED
+    assert shop.roll_back() == shop.roll_back()
+    assert shop.rows() == OUTSIDE + INSIDE
+
+
+def test_live_rows_of_the_same_code_inside_the_range_stay(shop: Shop) -> None:
+    inside, outside = shop.live(2), shop.live(5)
+    shop.promote()
+    assert shop.rows() == OUTSIDE + STAGED + Counter([inside, outside])
+
+
+def test_live_rows_of_other_code_inside_the_range_must_be_caught_up_first(shop: Shop) -> None:
+    late = shop.live(3, code=BUGGY)
+    with pytest.raises(BehindError) as refused:
+        shop.promote()
+    assert isinstance(refused.value.behind, CatchUp)
+    assert [dict(commit.offsets) for commit in refused.value.behind.commits] == [{0: (late[0], late[0] + 1)}]
+    assert shop.rows() == OUTSIDE + INSIDE + Counter([late])
+    assert shop.store.reader.run("run1").state is State.VALIDATED
+
+
+def test_a_foreign_commit_inside_the_range_blocks(shop: Shop) -> None:
+    shop.write(2, [7777], "stranger")
+    with pytest.raises(BlockedError):
+        shop.promote()
+    assert shop.rows()[(7777, 2, "stranger")] == 1
+
+
+def test_a_foreign_commit_outside_the_range_passes(shop: Shop) -> None:
+    shop.write(5, [7777], "stranger")
+    shop.promote()
+    assert shop.rows() == OUTSIDE + STAGED + Counter([(7777, 5, "stranger")])
+
+
+def test_staging_that_changed_since_validation_is_refused(shop: Shop) -> None:
+    with shop.hold() as hold:
+        promotion = shop.promotion(hold)
+        shop.write(2, [1], "later", branch=promotion.staging.branch)
+        changed = take_staging(hold, shop.plan, shop.target)
+        with pytest.raises(StagingChangedError):
+            type(promotion)(hold, shop.target, promotion.validated, changed, frozenset())()
+
+
+def test_a_superseded_promoter_changes_nothing_even_if_it_never_asks_the_database(shop: Shop) -> None:
+    with shop.hold("zombie") as hold:
+        zombie = shop.promotion(hold)
+        survey, verdict = zombie._clear()
+        shop.store.writer.acquire("run1", "successor", LEASE, actor="bob", take_over=True)
+        lease = shop.store.reader.lease("run1")
+        successor = type(hold)(hold.reader, hold.writer, "run1", lease.epoch, "bob")
+        take_staging(successor, shop.plan, shop.target)
+        from anabranch.promote.history import Author
+        from anabranch.promote.target import CommitNote
+
+        with pytest.raises(MovedError):
+            shop.target.join_in(survey, verdict.keep, zombie.staging, CommitNote("x", Author.PROMOTION, "run1", 1))
+        with pytest.raises(SupersededError):
+            zombie()
+    assert shop.rows() == OUTSIDE + INSIDE
+
+
+def test_twenty_cycles_of_promotion_live_commits_and_rollback(shop: Shop) -> None:
+    live: Rows = Counter()
+    for _ in range(20):
+        shop.promote()
+        live += Counter([shop.live(2), shop.live(4)])
+        assert shop.rows() == OUTSIDE + STAGED + live
+        shop.roll_back()
+        live += Counter([shop.live(3)])
+        assert shop.rows() == OUTSIDE + INSIDE + live
+
+
+def test_thirty_promotions_under_fire_lose_nothing_and_no_reader_sees_a_mix(shop: Shop) -> None:
+    stop, written, seen, lock = threading.Event(), Counter[tuple[int, int, str]](), [], threading.Lock()
+
+    def fire(hours: tuple[int, ...]) -> None:
+        while not stop.wait(0.4):
+            for hour in hours:
+                row = shop.live(hour)
+                with lock:
+                    written[row] += 1
+
+    def read() -> None:
+        while not stop.wait(0.1):
+            seen.append(Counter({row: n for row, n in shop.rows().items() if row[2] != "live"}))
+
+    threads = [threading.Thread(target=fire, args=(hours,)) for hours in ((2, 0), (3, 5), (2, 3))]
+    threads.append(threading.Thread(target=read))
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(15):
+            shop.promote()
+            shop.roll_back()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert shop.rows() == OUTSIDE + INSIDE + written
+    assert seen
+    assert all(rows in (OUTSIDE + INSIDE, OUTSIDE + STAGED) for rows in seen)
