@@ -1,0 +1,169 @@
+"""Every outcome of a command as words and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from anabranch.cli.app import app
+from anabranch.cli.main import main
+from anabranch.cli.output import Format, Output
+from anabranch.errors import AnabranchError, ExitCode
+
+
+class SampleError(AnabranchError):
+    code = "sample.conflict"
+    exit_code = ExitCode.CONFLICT
+
+
+def _conflict() -> None:
+    error = SampleError("It broke.", untouched="The table is.", next_step="anabranch doctor", seq=7)
+    raise error from OSError("the cause underneath")
+
+
+def _surprise() -> None:
+    raise ZeroDivisionError("nobody saw it coming")
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _nothing() -> None:
+    pass
+
+
+@contextmanager
+def sample_command(act: Callable[[], None]) -> Iterator[None]:
+    """A real command of the real app, for as long as the test takes."""
+
+    @app.command("sample")
+    def sample(output: Output = Format.TABLE) -> None:
+        act()
+
+    try:
+        yield
+    finally:
+        app.registered_commands.pop()
+
+
+@pytest.fixture(autouse=True)
+def _no_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANABRANCH_DEBUG", "0")
+
+
+def test_done() -> None:
+    with sample_command(_nothing):
+        assert main(["sample"]) == 0
+
+
+def test_our_error_is_told_in_four_lines_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_conflict):
+        assert main(["sample"]) == 4
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "error     It broke.  [sample.conflict]",
+        "cause     OSError: the cause underneath",
+        "untouched The table is.",
+        "next      anabranch doctor",
+    ]
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_for_machines_our_error_is_one_line_of_json_on_stderr(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_conflict):
+        assert main(["sample", "-o", output]) == 4
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert json.loads(line) == {
+        "error": {
+            "code": "sample.conflict",
+            "exit_code": 4,
+            "what": "It broke.",
+            "cause": "OSError: the cause underneath",
+            "untouched": "The table is.",
+            "next": "anabranch doctor",
+            "fields": {"seq": 7},
+        }
+    }
+
+
+def test_a_fault_of_ours_is_told_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_surprise):
+        assert main(["sample"]) == 1
+    said = capsys.readouterr().err
+    assert "[unexpected]" in said
+    assert "ZeroDivisionError: nobody saw it coming" in said
+    assert "--debug" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("act", "kind"), [(_surprise, ZeroDivisionError), (_conflict, SampleError)])
+def test_debug_lets_the_traceback_out(act: Callable[[], None], kind: type[Exception]) -> None:
+    with sample_command(act), pytest.raises(kind):
+        main(["--debug", "sample"])
+
+
+def test_an_interrupt_is_130_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_interrupt):
+        assert main(["sample"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_real_process_is_130() -> None:
+    code = """
+import sys, time
+from anabranch.cli.app import app
+from anabranch.cli.main import main
+
+@app.command()
+def wait():
+    print(".", flush=True)
+    time.sleep(60)
+
+sys.exit(main(["wait"]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == ".\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in said) == (130, False), said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["no-such-command"], ["check", "--no-such-option"], ["check", "-o", "xml"], [], ["doctor", "--skip", "cat"]],
+    ids=" ".join,
+)
+def test_a_wrong_request_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "Usage" in said
+    assert "Traceback" not in said
+
+
+def test_the_version_is_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("anabranch ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_printed(shell: str) -> None:
+    script = subprocess.run(
+        [sys.executable, "-m", "anabranch"],
+        env={**os.environ, "_ANABRANCH_COMPLETE": f"source_{shell}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f"_ANABRANCH_COMPLETE=complete_{shell}" in script
