@@ -62,10 +62,14 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 class ArtifactCache:
-    """A folder of verified jars. A jar is moved into it only after its checksum agreed."""
+    """A folder of verified jars. A jar is moved into it only after its checksum agreed.
 
-    def __init__(self, folder: Path | None = None) -> None:
+    `repositories` are Maven repositories by name, asked in order; None for the public one.
+    """
+
+    def __init__(self, folder: Path | None = None, repositories: Mapping[str, str] | None = None) -> None:
         self.folder = (folder or cache_folder()) / "jars"
+        self._repositories = None if repositories is None else dict(repositories)
 
     def path(self, artifact: Artifact) -> Path:
         return self.folder / artifact.sha256[:16] / artifact.filename
@@ -89,7 +93,10 @@ class ArtifactCache:
         self.folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=self.folder, prefix=".fetch-") as scratch:
             maven = MavenContext(
-                repo_cache=Path(scratch), timeout=60, resolver=PythonResolver(progress_callback=progress)
+                repo_cache=Path(scratch),
+                remote_repos=self._repositories,
+                timeout=60,
+                resolver=PythonResolver(progress_callback=progress),
             )
             group, name, version, *classifier = artifact.coordinate.split(":")
             component = maven.project(group, name).at_version(version)
