@@ -1,0 +1,66 @@
+"""Measures staging and the base on Spark: everything that the checks of a validation need to know of the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anabranch.adapters.iceberg import properties
+from anabranch.adapters.spark.validation.keys import measure_duplicates
+from anabranch.adapters.spark.validation.quarantine import measure_quarantined
+from anabranch.adapters.spark.validation.queries import run_queries
+from anabranch.adapters.spark.validation.sides import differences, measure_base, measure_staged
+from anabranch.adapters.spark.validation.spots import measure_spots
+from anabranch.adapters.spark.validation.strays import measure_strays
+from anabranch.adapters.spark.validation.tables import TableReader, own_session
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.plan import Plan
+from anabranch.validate.checksums import changed_buckets
+from anabranch.validate.measures import Measures
+
+
+def measure(
+    spark: SparkSession,
+    catalog_name: str,
+    table: str,
+    plan: Plan,
+    staging_snapshot: int,
+    contract: Backfill,
+    pipeline: Pipeline,
+    project_folder: Path,
+    *,
+    schema: str,
+) -> Measures:
+    """Look at the staging snapshot beside the plan's base. Reads only; what it saw is what those snapshots are.
+
+    `schema` is the digest of the table's columns now, made as the plan's was.
+    """
+    own = own_session(spark)
+    reader = TableReader(own, catalog_name, table, plan.target.partitions)
+    base_snapshot = plan.target.base
+    for snapshot in (base_snapshot, staging_snapshot):
+        reader.require(snapshot)
+    validation, keys = contract.spec.validation, pipeline.spec.target.keys or ()
+    required = [column.name for column in reader.columns() if column.required]
+    asked = dict.fromkeys((*(validation.not_null or ()), *required))
+    base = measure_base(reader, base_snapshot)
+    staged, nulls = measure_staged(reader, staging_snapshot, tuple(asked))
+    rows = reader.rows(staging_snapshot)
+    views = {"staged": rows, "base": reader.rows(base_snapshot), "production": own.table(reader.name)}
+    return Measures(
+        base=base,
+        staged=staged,
+        head=reader.columns(),
+        schema=schema,
+        differences=differences(reader, base_snapshot, staging_snapshot, changed_buckets(base, staged), keys),
+        nulls=nulls,
+        strays=measure_strays(reader, base_snapshot, staging_snapshot),
+        duplicates=measure_duplicates(rows, keys) if keys else None,
+        spots=measure_spots(own, rows, project_folder, validation.known_records, keys)
+        if validation.known_records is not None
+        else None,
+        queries=run_queries(own, views, validation.queries, project_folder),
+        quarantined=measure_quarantined(reader, reader.summary(staging_snapshot, properties.RUN)),
+    )

@@ -1,0 +1,62 @@
+"""Rows: as many as the contract expects, and how many in each bucket before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from anabranch.plan.axis import beginning
+from anabranch.runs.canonical import instant_text
+from anabranch.validate.measures import SAMPLE, Checksum
+from anabranch.validate.result import Evidence, Outcome, Result, counted, passed_if
+
+BIG = Fraction(1, 5)
+"""A bucket whose rows differ by more than this share of what it had is pointed out."""
+
+
+def check(evidence: Evidence) -> Sequence[Result]:
+    return (*_expected(evidence), _per_bucket(evidence))
+
+
+def _expected(evidence: Evidence) -> Sequence[Result]:
+    expect = evidence.contract.spec.expect
+    if expect is None:
+        return ()
+    staged = evidence.measures.staged.total.rows
+    # Exact, since a tolerance of 0.1% of ten million rows must not hang on the last bit of a float.
+    allowed = expect.rows * Fraction(expect.tolerance).limit_denominator(10**8)
+    off = abs(staged - expect.rows)
+    within = f" ± {float(expect.tolerance) * 100:g}%" if expect.tolerance else ""
+    return (
+        Result(
+            "rows expected",
+            passed_if(off <= allowed),
+            f"{counted(expect.rows, 'row')}{within}",
+            f"{counted(staged, 'row')}{'' if not off else f', {off:,} off'}",
+        ),
+    )
+
+
+def _per_bucket(evidence: Evidence) -> Result:
+    base, staged = evidence.measures.base, evidence.measures.staged
+    grain = evidence.plan.target.partitions.axis.grain
+    changes = []
+    for number in sorted(base.buckets.keys() | staged.buckets.keys()):
+        before = base.buckets.get(number, Checksum()).rows
+        after = staged.buckets.get(number, Checksum()).rows
+        if abs(after - before) > BIG * before:
+            changes.append((number, before, after))
+    largest = sorted(changes, key=lambda change: (-abs(change[2] - change[1]), change[0]))[:SAMPLE]
+    found = f"{counted(staged.total.rows, 'row')} after, {base.total.rows:,} before"
+    if changes:
+        found += f"; {counted(len(changes), grain.value)} differ by more than {float(BIG):.0%}"
+    return Result(
+        f"rows per {grain.value}",
+        Outcome.WARNED if changes else Outcome.PASSED,
+        f"about as many as before in every {grain.value}",
+        found,
+        tuple(
+            {grain.value: instant_text(beginning(grain, number)), "before": before, "after": after}
+            for number, before, after in sorted(largest)
+        ),
+    )

@@ -1,0 +1,42 @@
+"""Keeps a report beside its run: the JSON document and the HTML page, each there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from anabranch.validate.page import render_page
+from anabranch.validate.report import Report
+
+
+@dataclass(frozen=True)
+class Written:
+    page: Path
+    document: Path
+
+
+def write_report(report: Report, folder: Path) -> Written:
+    """Write the report into the run's folder, in place of an earlier one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = Written(folder / "validation.html", folder / "validation.json")
+    _write(written.document, json.dumps(report.document(), indent=2, ensure_ascii=False) + "\n")
+    _write(written.page, render_page(report))
+    return written
+
+
+def _write(path: Path, text: str) -> None:
+    """Aside first, to the disk, then into place: a reader or a crash meets the old file or the new one."""
+    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as aside:
+        try:
+            # A lone surrogate, which JSON can carry and UTF-8 can't, must not cost us the report.
+            aside.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+            aside.flush()
+            os.fsync(aside.fileno())
+            Path(aside.name).chmod(0o644)
+            Path(aside.name).replace(path)
+        except BaseException:
+            Path(aside.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,115 @@
+"""The report of a validation: every check's result, the buckets, the ledger, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from anabranch.plan.axis import PartitionRange
+from anabranch.replay.ledger import Account
+from anabranch.runs.canonical import instant_text
+from anabranch.validate.measures import Checksum, Differences
+from anabranch.validate.result import Outcome, Result
+
+FORMAT = 1
+"""Of the JSON document. Raised when a reader of the former one would go wrong."""
+
+
+class Verdict(str, Enum):
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One partition of the target's time axis, before and after."""
+
+    start: datetime
+    base: Checksum
+    staged: Checksum
+
+    @property
+    def changed(self) -> bool:
+        return self.base != self.staged
+
+    @property
+    def difference(self) -> int:
+        return self.staged.rows - self.base.rows
+
+
+@dataclass(frozen=True)
+class Report:
+    run: str
+    pipeline: str
+    table: str
+    plan: str
+    """Hash of the plan."""
+    range: PartitionRange
+    base: int
+    staging: int
+    """The snapshots that were compared. A staging that moved on since is not what was judged."""
+    at: datetime
+    results: tuple[Result, ...]
+    buckets: tuple[Bucket, ...]
+    """Those with rows before or after, in order."""
+    digest: Checksum
+    """Of all staged rows in the range."""
+    ledger: Account
+    partitions: Mapping[int, Account]
+    """The ledger by partition of the topic."""
+    differences: Differences
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.REJECTED if self.failed else Verdict.ACCEPTED
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.outcome is Outcome.FAILED)
+
+    @property
+    def warned(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.outcome is Outcome.WARNED)
+
+    def document(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        return {
+            "format": FORMAT,
+            "run": self.run,
+            "pipeline": self.pipeline,
+            "table": self.table,
+            "plan": self.plan,
+            "range": {
+                "column": self.range.axis.column,
+                "grain": self.range.axis.grain.value,
+                "start": instant_text(self.range.start),
+                "end": instant_text(self.range.end),
+            },
+            "base": self.base,
+            "staging": self.staging,
+            "at": instant_text(self.at),
+            "verdict": self.verdict.value,
+            "results": [result.document() for result in self.results],
+            "rows": {"before": sum(each.base.rows for each in self.buckets), "after": self.digest.rows},
+            "digest": self.digest.text,
+            "buckets": [_bucket(each) for each in self.buckets],
+            "ledger": asdict(self.ledger),
+            "partitions": {str(p): asdict(account) for p, account in sorted(self.partitions.items())},
+            "differences": {
+                "paired": self.differences.paired,
+                "rows": [{"before": each.before, "after": each.after} for each in self.differences.rows],
+            },
+        }
+
+
+def _bucket(bucket: Bucket) -> dict[str, Any]:
+    return {
+        "start": instant_text(bucket.start),
+        "before": bucket.base.rows,
+        "after": bucket.staged.rows,
+        "changed": bucket.changed,
+        "checksum": bucket.staged.text,
+    }

@@ -1,0 +1,71 @@
+"""What a check is given and what it returns: one small protocol for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.plan import Plan
+from anabranch.replay.ledger import SliceAccount
+from anabranch.validate.measures import Difference, Measures, Row
+
+
+class Outcome(str, Enum):
+    PASSED = "passed"
+    WARNED = "warned"
+    """Worth a look; does not stop a promotion."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a check may look at."""
+
+    measures: Measures
+    plan: Plan
+    contract: Backfill
+    pipeline: Pipeline
+    accounts: Sequence[SliceAccount]
+
+
+@dataclass(frozen=True)
+class Result:
+    check: str
+    outcome: Outcome
+    expected: str
+    found: str
+    sample: tuple[Row, ...] = ()
+    pairs: tuple[Difference, ...] = ()
+    """Rows to be shown beside each other, under the headings `sides`."""
+    sides: tuple[str, str] = ("before", "after")
+
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "check": self.check,
+            "outcome": self.outcome.value,
+            "expected": self.expected,
+            "found": self.found,
+            "sample": [dict(row) for row in self.sample],
+        }
+        if self.pairs:
+            before, after = self.sides
+            document["pairs"] = [{before: pair.before, after: pair.after} for pair in self.pairs]
+        return document
+
+
+class Check(Protocol):
+    def __call__(self, evidence: Evidence, /) -> Sequence[Result]:
+        """One result for each thing that was asked; none, if nothing was. Pure."""
+
+
+def passed_if(good: bool) -> Outcome:
+    return Outcome.PASSED if good else Outcome.FAILED
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

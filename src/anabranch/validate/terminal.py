@@ -1,0 +1,57 @@
+"""The report on a terminal: the checks as a table, the verdict in words, and the first rows of what failed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from anabranch.runs.canonical import instant_text
+from anabranch.validate.printable import printable
+from anabranch.validate.report import Report, Verdict
+from anabranch.validate.result import Outcome, Result, counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ROWS_SHOWN = 3
+_MARKS = {Outcome.PASSED: ("✓", "green"), Outcome.WARNED: ("!", "yellow"), Outcome.FAILED: ("✗", "bold red")}
+
+
+def print_report(report: Report, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    checks = Table("", "check", "expected", "found", box=None, header_style="dim")
+    for result in report.results:
+        mark, style = _MARKS[result.outcome]
+        # Text, never markup: what was found may be anything, square brackets too.
+        cells = (Text(printable(each), overflow="fold") for each in (result.check, result.expected, result.found))
+        checks.add_row(Text(mark, style), *cells)
+    console.print(checks)
+    for result in report.failed:
+        for line in _samples(result):
+            console.print(Text(line, "dim", overflow="fold"))
+    start, end = (instant_text(at)[:16].replace("T", " ") for at in (report.range.start, report.range.end))
+    before, after = sum(bucket.base.rows for bucket in report.buckets), report.digest.rows
+    changed = sum(bucket.changed for bucket in report.buckets)
+    grain = report.range.axis.grain.value
+    console.print()
+    console.print(Text(f"{report.table}, {start} to {end} UTC: {before:,} rows before, {after:,} after;"), end=" ")
+    console.print(Text(f"{changed:,} of {counted(len(report.buckets), grain)} changed."))
+    console.print(Text(*_verdict(report)))
+
+
+def _samples(result: Result) -> list[str]:
+    rows = [dict(row) for row in result.sample]
+    rows += [dict(zip(result.sides, (p.before, p.after), strict=True)) for p in result.pairs]
+    lines = [f"  {result.check}: {printable(json.dumps(row, ensure_ascii=False))}" for row in rows[:ROWS_SHOWN]]
+    if len(rows) > ROWS_SHOWN:
+        lines.append(f"  {result.check}: … {len(rows) - ROWS_SHOWN} more on the page")
+    return lines
+
+
+def _verdict(report: Report) -> tuple[str, str]:
+    if report.verdict is Verdict.REJECTED:
+        return f"Rejected: {len(report.failed)} of {counted(len(report.results), 'check')} failed.", "bold red"
+    look = f", {len(report.warned)} worth a look" if report.warned else ""
+    return f"Accepted: {counted(len(report.results), 'check')} held{look}.", "bold green"
