@@ -33,8 +33,8 @@ def replaced(planned: Planned) -> Iterator[str]:
     )
     if asked != whole:
         yield (
-            f"asked for were {format_moment(asked[0])} to {format_moment(asked[1])}; one file holds a {axis.grain.value} "
-            f"of {axis.column}, and only whole files are replaced"
+            f"asked for were {format_moment(asked[0])} to {format_moment(asked[1])}; "
+            f"a file holds one {axis.grain.value} of {axis.column}, and only whole files are replaced"
         )
 
 

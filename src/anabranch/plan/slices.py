@@ -40,7 +40,9 @@ def cut(ranges: Offsets, offsets_per_slice: int) -> tuple[Slice, ...]:
     """Slices of about `offsets_per_slice` offsets, each with its share of every partition so that all tasks work."""
     total = sum(end - start for start, end in ranges.values())
     count = -(-total // offsets_per_slice)
-    return tuple(Slice(f"s{number:05}", _piece(ranges, number, count)) for number in range(count))
+    # With fewer offsets than partitions in a slice, the shares of some are all nothing: such a slice is none.
+    pieces = [piece for piece in (_piece(ranges, number, count) for number in range(count)) if piece]
+    return tuple(Slice(f"s{number:05}", piece) for number, piece in enumerate(pieces))
 
 
 def _piece(ranges: Offsets, number: int, count: int) -> Offsets:

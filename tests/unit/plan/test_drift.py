@@ -1,0 +1,89 @@
+"""What of the pinned things has changed: each drift is found, told, and stops the run if it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.plan.world import AXIS, World, hourly
+
+from anabranch.errors import ExitCode
+from anabranch.plan.axis import Grain, TimeAxis
+from anabranch.plan.drift import (
+    BaseGone,
+    CodeChanged,
+    Drift,
+    PartitionsAdded,
+    Present,
+    RetentionPassed,
+    SchemaChanged,
+    TopicRecreated,
+    check_drift,
+    describe,
+    error_of,
+    forbids,
+    require_no_drift,
+)
+from anabranch.plan.plan import Plan
+
+NOW = Present("u1", 2, {0: 0, 1: 0}, "c1", "s1", AXIS, True)
+
+
+@pytest.fixture
+def plan(world: World) -> Plan:
+    return world.plan([hourly(20), hourly(20)]).plan
+
+
+def test_nothing_changed_is_no_drift(plan: Plan) -> None:
+    assert check_drift(plan, NOW) == []
+    assert check_drift(plan, replace(NOW, earliest={0: 119, 1: 100})) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (replace(NOW, uuid="u2"), TopicRecreated("u1", "u2")),
+        (replace(NOW, uuid=None, partitions=0, earliest={}), TopicRecreated("u1", None)),
+        (replace(NOW, partitions=3), PartitionsAdded(2, 3)),
+        (replace(NOW, earliest={0: 0, 1: 130}), RetentionPassed({1: (119, 130)})),
+        (replace(NOW, earliest={0: 9999, 1: 0}), RetentionPassed({0: (119, 170)})),
+        (replace(NOW, code="c2"), CodeChanged("c1", "c2")),
+        (replace(NOW, schema="s2"), SchemaChanged("s1", "s2")),
+        (replace(NOW, schema=None, axis=None, base_kept=False), SchemaChanged("s1", None)),
+        (replace(NOW, axis=TimeAxis("ordered_at", Grain.HOUR)), SchemaChanged("s1", "s1")),
+        (replace(NOW, base_kept=False), BaseGone(7)),
+    ],
+)
+def test_each_drift_is_found_alone_and_told(plan: Plan, now: Present, expected: Drift) -> None:
+    assert check_drift(plan, now) == [expected]
+    error = error_of(plan, expected)
+    assert describe(expected) in error.what
+    assert "Production is as before" in error.untouched
+    assert error.next_step
+    assert error.exit_code is ExitCode.CONFLICT
+
+
+def test_only_added_partitions_let_the_run_go_on(plan: Plan) -> None:
+    require_no_drift(plan, check_drift(plan, replace(NOW, partitions=3)))
+    both = check_drift(plan, replace(NOW, partitions=3, code="c2"))
+    assert [forbids(each) for each in both] == [False, True]
+    with pytest.raises(Exception, match="code has changed"):
+        require_no_drift(plan, both)
+
+
+def test_offsets_that_were_read_may_go(plan: Plan) -> None:
+    passed = replace(NOW, earliest={0: 150, 1: 0})
+    assert check_drift(plan, passed, needed={0: (150, 170)}) == []
+    assert check_drift(plan, passed, needed={0: (149, 170)}) == [RetentionPassed({0: (149, 150)})]
+
+
+def test_everything_at_once_is_found_at_once(plan: Plan) -> None:
+    now = Present("u2", 1, {}, "c2", "s2", AXIS, False)
+    assert {type(each) for each in check_drift(plan, now)} == {TopicRecreated, CodeChanged, SchemaChanged}
+
+
+def test_the_lost_offsets_are_named(plan: Plan) -> None:
+    error = error_of(plan, RetentionPassed({1: (119, 130)}))
+    assert "partition 1: 119 to 129" in error.what
+    assert error.fields["lost"] == {"1": [119, 130]}
+    assert "can't be promoted" in error.untouched

@@ -1,0 +1,164 @@
+"""A contract, a pipeline, a topic and a table as plain values, for planning with nothing measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.asked import Asked, ask
+from anabranch.plan.axis import EPOCH, Grain, TimeAxis, everything, widen
+from anabranch.plan.facts import Found, LiveHistory, Lookups, PartitionFacts, SourceFacts, TargetFacts, TopicSettings
+from anabranch.plan.offsets import lookups
+from anabranch.plan.planner import Planned, make_plan
+from anabranch.project.model import Surroundings
+from anabranch.project.scaffold import plan_project, write_project
+
+NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
+JUNE = datetime(2025, 6, 1, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+AXIS = TimeAxis("ordered_at", Grain.DAY)
+SETTINGS = TopicSettings(frozenset({"delete"}), None, None, "CreateTime")
+NO_LIVE = LiveHistory({}, 0, True, frozenset(), 0)
+
+
+def milliseconds(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Record:
+    """An offset with its broker timestamp; a marker has one too, and is no record to a reader."""
+
+    timestamp: int
+    event: datetime | None = None
+    marker: bool = False
+
+
+@dataclass(frozen=True)
+class Log:
+    """A partition as a broker keeps it: the simplest thing that answers lookups as a broker does."""
+
+    records: Sequence[Record]
+    gone: int = 0
+
+    def found(self, timestamp: int) -> Found | None:
+        kept = enumerate(self.records[self.gone :], self.gone)
+        return next((Found(at, each.timestamp) for at, each in kept if each.timestamp >= timestamp), None)
+
+    def facts(self, asked: Lookups, samples: int | None = 10**9) -> PartitionFacts:
+        at_end = None if asked.end is None else self.found(asked.end)
+        after_end = None
+        if at_end is not None and samples is not None:
+            on = enumerate(self.records[at_end.offset :], at_end.offset)
+            after_end = tuple(Found(at, each.timestamp) for at, each in on if not each.marker)[:samples]
+        end = len(self.records)
+        at_start = None if asked.start is None else self.found(asked.start)
+        return PartitionFacts(self.gone, end, end, self.found(0), at_start, at_end, after_end, 100 * end)
+
+
+def pipeline(folder: Path, **spec: Any) -> Pipeline:
+    """The sample pipeline with some of its spec changed."""
+    return Pipeline.model_validate(
+        {
+            "apiVersion": "anabranch/v1",
+            "kind": "Pipeline",
+            "metadata": {"name": "orders"},
+            "spec": {
+                "class": "stateless",
+                "owner": "shop",
+                "source": {"topic": "shop.orders", "schema": {"order_id": "string", "ordered_at": "timestamp"}},
+                "eventTime": {"field": "ordered_at", "slack": "1h"},
+                "transform": {"python": "transforms.orders:transform"},
+                "target": {"table": "shop.orders", "keys": ["order_id"]},
+                "consumerGroup": "shop-orders",
+                **spec,
+            },
+        },
+        context=Surroundings(folder),
+    )
+
+
+def contract(folder: Path, **spec: Any) -> Backfill:
+    return Backfill.model_validate(
+        {
+            "apiVersion": "anabranch/v1",
+            "kind": "Backfill",
+            "metadata": {"name": "fix"},
+            "spec": {
+                "pipeline": "orders",
+                "reason": "wrong",
+                "owner": "shop",
+                "range": {"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-03T00:00:00Z"}},
+                "rollback": {"authority": "oncall"},
+                **spec,
+            },
+        },
+        context=Surroundings(folder),
+    )
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything planning asks for, with a way to change one thing."""
+
+    folder: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> World:
+        write_project(plan_project(folder, "shop"))
+        return cls(folder)
+
+    def asked(self, *, now: datetime = NOW, pipe: Mapping[str, Any] | None = None, **spec: Any) -> Asked:
+        return ask(contract(self.folder, **spec), pipeline(self.folder, **(pipe or {})), now)
+
+    def target(self, asked: Asked, **changes: Any) -> TargetFacts:
+        partitions = everything(AXIS)
+        if asked.start is not None and asked.end is not None:
+            partitions = widen(AXIS, asked.start, asked.end)
+        facts: dict[str, Any] = {
+            "table": "shop.orders",
+            "base": 7,
+            "schema": "s1",
+            "columns": ("order_id", "ordered_at"),
+            "partitions": partitions,
+            "files": 2,
+            "rows": 48,
+            "live": NO_LIVE,
+        }
+        return TargetFacts(**{**facts, **changes})
+
+    def source(self, asked: Asked, logs: Sequence[Log], target: TargetFacts, **changes: Any) -> SourceFacts:
+        window = lookups(target.partitions, asked.slack, everything=asked.everything)
+        facts: dict[str, Any] = {
+            "topic": "shop.orders",
+            "uuid": "u1",
+            "partitions": {number: log.facts(window) for number, log in enumerate(logs)},
+            "settings": SETTINGS,
+            "transactional": None,
+        }
+        return SourceFacts(**{**facts, **changes})
+
+    def plan(
+        self,
+        logs: Sequence[Log],
+        *,
+        target: Mapping[str, Any] | None = None,
+        source: Mapping[str, Any] | None = None,
+        code: str = "c1",
+        now: datetime = NOW,
+        **spec: Any,
+    ) -> Planned:
+        asked = self.asked(now=now, **spec)
+        table = self.target(asked, **(target or {}))
+        return make_plan(asked, code, self.source(asked, logs, table, **(source or {})), table, now=now)
+
+
+def hourly(days: int, start: datetime = JUNE - timedelta(days=5)) -> Log:
+    """One event an hour, in order, each recorded when it happened."""
+    moments = [start + n * HOUR for n in range(24 * days)]
+    return Log([Record(milliseconds(moment), moment) for moment in moments])
