@@ -147,6 +147,7 @@ def test_known_login_modules(text: str) -> None:
         f'{SCRAM} required a="b"; "com.example.Evil" required;',
         f"{SCRAM} required // \n; com.example.Evil required;",
         f'{SCRAM} required a="unclosed; com.example.Evil required;',
+        f'{SCRAM} required /* " */; com.example.Evil required; /* " */',
         f"{SCRAM}x required;",
         "${env:JAAS} com.example.Evil required;",
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.cli.main import main
 from anabranch.project.load import load_project
-from anabranch.project.scaffold import plan_project
+from anabranch.project.scaffold import InitFailedError, plan_project, write_project
 
 
 def init(*arguments: str) -> int:
@@ -92,14 +92,15 @@ def test_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     assert init(str(tmp_path / "shop")) == 2
 
 
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("appears", ["transforms", "pipelines/payments.yaml"])
+def test_what_appears_after_the_check_is_kept_and_all_else_taken_away_again(tmp_path: Path, appears: str) -> None:
     folder = tmp_path / "shop"
-    folder.mkdir()
-    # A dangling link in place of a folder passes no check for files, and fails the moment a folder is made there.
-    (folder / "transforms").symlink_to(tmp_path / "nowhere" / "at-all")
-    assert init(str(folder)) in (1, 2)
-    assert contents(folder) == {}
-    assert "project." in capsys.readouterr().err
+    plan = plan_project(folder, None)
+    (folder / appears).parent.mkdir(parents=True)
+    (folder / appears).write_text("mine")
+    with pytest.raises(InitFailedError):
+        write_project(plan)
+    assert contents(folder) == {appears: b"mine"}
 
 
 def test_every_file_of_the_template_is_in_the_plan(tmp_path: Path) -> None:
