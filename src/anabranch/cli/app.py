@@ -59,3 +59,7 @@ from anabranch.cli.doctor import doctor  # noqa: E402
 
 app.command()(doctor)
 app.add_typer(audit)
+
+from anabranch.cli.plan import plan  # noqa: E402
+
+app.command()(plan)
