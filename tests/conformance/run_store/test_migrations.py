@@ -19,7 +19,7 @@ from anabranch.adapters.sql.engine import make_engine, parse_url, reading, writi
 from anabranch.adapters.sql.migrate import alembic_config, is_current, migrate
 from anabranch.adapters.sql.migrations.versions import v0001_run_store
 from anabranch.adapters.sql.store import StoreAbsentError, open_store
-from anabranch.adapters.sql.version import VERSIONS, Standing, StoreNewerError
+from anabranch.adapters.sql.version import VERSION_TABLE, VERSIONS, Standing, StoreNewerError
 from anabranch.runs.states import INACTIVE
 
 
@@ -37,13 +37,17 @@ def test_the_migrated_schema_is_the_one_the_code_describes(empty_database: URL) 
     migrate(empty_database)
     engine = make_engine(parse_url(empty_database))
     with reading(engine) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+        assert (
+            compare_metadata(
+                MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}), schema.metadata
+            )
+            == []
+        )
     engine.dispose()
 
 
 def test_an_empty_database_is_absent_then_current_and_migrating_again_changes_nothing(empty_database: URL) -> None:
-    if empty_database.get_backend_name() == "postgresql":
-        assert is_current(empty_database).standing is Standing.ABSENT
+    assert is_current(empty_database).standing is Standing.ABSENT
     assert migrate(empty_database).standing is Standing.ABSENT
     assert is_current(empty_database).standing is Standing.CURRENT
     assert migrate(empty_database).standing is Standing.CURRENT
@@ -59,23 +63,33 @@ def test_opening_an_empty_database_brings_it_up_to_date(empty_database: URL) -> 
 def test_looking_creates_nothing(empty_database: URL) -> None:
     with pytest.raises(StoreAbsentError):
         open_store(empty_database, create=False)
+    assert is_current(empty_database).standing is Standing.ABSENT
     if empty_database.get_backend_name() == "sqlite":
         assert not Path(str(empty_database.database)).exists()
-    else:
-        assert is_current(empty_database).standing is Standing.ABSENT
 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(empty_database: URL) -> None:
     migrate(empty_database)
     engine = make_engine(parse_url(empty_database))
     with writing(engine) as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE anabranch_version SET version_num = '9999'"))
     engine.dispose()
     assert is_current(empty_database).standing is Standing.NEWER
     for attempt in (open_store, migrate):
         with pytest.raises(StoreNewerError, match="9999"):
             attempt(empty_database)
     assert is_current(empty_database).found == "9999"
+
+
+def test_the_migrations_of_another_application_in_the_same_database_are_no_concern(empty_database: URL) -> None:
+    engine = make_engine(parse_url(empty_database))
+    with writing(engine) as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('theirs')"))
+    assert migrate(empty_database).standing is Standing.ABSENT
+    with reading(engine) as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all() == ["theirs"]
+    engine.dispose()
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(empty_database: URL) -> None:

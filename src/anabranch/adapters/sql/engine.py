@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -48,6 +49,13 @@ def _url_error(what: str) -> StoreUrlError:
         untouched=NOTHING_TOUCHED,
         next_step="write sqlite:///path/to/file.db or postgresql://user@host/database",
     )
+
+
+def is_missing_file(url: URL) -> bool:
+    """Whether the URL means a SQLite file that isn't there. Connecting would create it, which looking must not."""
+    if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
+        return False
+    return not Path(url.database).exists()
 
 
 def make_engine(url: URL) -> Engine:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine, text
 
-from anabranch.adapters.sql.engine import make_engine, outside_transactions, parse_url, writing
-from anabranch.adapters.sql.version import SchemaVersion, Standing, StoreNewerError, schema_version
+from anabranch.adapters.sql.engine import is_missing_file, make_engine, outside_transactions, parse_url, writing
+from anabranch.adapters.sql.version import VERSIONS, SchemaVersion, Standing, StoreNewerError, schema_version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -28,7 +28,10 @@ def migrate(url: str | URL) -> SchemaVersion:
 
 def is_current(url: str | URL) -> SchemaVersion:
     """Look without touching: `.standing` says whether the schema is current, absent, behind or newer."""
-    engine = make_engine(parse_url(url))
+    parsed = parse_url(url)
+    if is_missing_file(parsed):
+        return SchemaVersion(None, VERSIONS[-1])
+    engine = make_engine(parsed)
     try:
         return schema_version(engine)
     finally:

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from sqlalchemy import URL, Engine
 
-from anabranch.adapters.sql.engine import make_engine, parse_url
+from anabranch.adapters.sql.engine import is_missing_file, make_engine, parse_url
 from anabranch.adapters.sql.reader import SqlRunReader
 from anabranch.adapters.sql.version import SchemaVersion, Standing, StoreNewerError, schema_version
 from anabranch.adapters.sql.writer import Clock, SqlRunWriter
@@ -51,7 +51,7 @@ def open_store(url: str | URL, clock: Clock | None = None, *, create: bool = Tru
     With `create=False` nothing is created: a database that isn't there is an error (for commands that only look).
     """
     parsed = parse_url(url)
-    if not create and _is_missing_file(parsed):
+    if not create and is_missing_file(parsed):
         raise StoreAbsentError(parsed)
     engine = make_engine(parsed)
     try:
@@ -75,11 +75,3 @@ def _bring_up_to_date(engine: Engine, version: SchemaVersion, create: bool) -> N
             from anabranch.adapters.sql.migrate import migrate_engine
 
             migrate_engine(engine)
-
-
-def _is_missing_file(url: URL) -> bool:
-    from pathlib import Path
-
-    if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
-        return False
-    return not Path(url.database).exists()

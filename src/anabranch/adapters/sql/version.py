@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, column, inspect, select, table
 
 from anabranch.adapters.sql.engine import reading
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+
+VERSION_TABLE = "anabranch_version"
+"""Not alembic's usual name: another application that keeps its schema in the same database may have that."""
 
 VERSIONS = ("0001",)
 """Every schema version this code knows, oldest first: the revisions in migrations/versions. A test compares."""
@@ -55,7 +58,7 @@ class StoreNewerError(AnabranchError):
 def schema_version(engine: Engine) -> SchemaVersion:
     """What the database has, against what this code wants."""
     with reading(engine) as connection:
-        if not inspect(connection).has_table("alembic_version"):
+        if not inspect(connection).has_table(VERSION_TABLE):
             return SchemaVersion(None, VERSIONS[-1])
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+        found = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar_one_or_none()
         return SchemaVersion(found, VERSIONS[-1])
