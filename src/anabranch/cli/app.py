@@ -63,3 +63,30 @@ app.add_typer(audit)
 from anabranch.cli.plan import plan  # noqa: E402
 
 app.command()(plan)
+
+from anabranch.cli.apply import apply, retry, validate  # noqa: E402
+from anabranch.cli.control import cancel, pause, resume, throttle  # noqa: E402
+from anabranch.cli.promote import close, promote, rollback  # noqa: E402
+from anabranch.cli.runs import describe, list_runs, log, status  # noqa: E402
+
+for command in (
+    apply,
+    validate,
+    promote,
+    rollback,
+    close,
+    pause,
+    resume,
+    cancel,
+    retry,
+    throttle,
+    status,
+    describe,
+    log,
+):
+    app.command()(command)
+app.command("list")(list_runs)
+
+from anabranch.cli.live import live  # noqa: E402
+
+app.add_typer(live)

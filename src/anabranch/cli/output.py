@@ -64,7 +64,7 @@ def emit(document: object, output: Format, table: Callable[[Console], None]) -> 
         case Format.JSON:
             typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
         case Format.YAML:
-            typer.echo(_yaml(document), nl=False)
+            typer.echo(as_yaml(document), nl=False)
 
 
 def report(error: AnabranchError, output: Format | None = None) -> None:
@@ -85,7 +85,7 @@ def report(error: AnabranchError, output: Format | None = None) -> None:
     line("next", "bold", error.next_step)
 
 
-def _yaml(document: object) -> str:
+def as_yaml(document: object) -> str:
     from io import StringIO
 
     from ruamel.yaml import YAML

@@ -37,6 +37,11 @@ class Staging:
         """The tag on the promotion itself."""
         return f"ab_{self.run}_after"
 
+    @property
+    def scratch(self) -> str:
+        """The branch for rows that a rollback has to write again."""
+        return f"ab_{self.run}_scratch"
+
 
 @dataclass(frozen=True)
 class StagedSlice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog
@@ -37,6 +38,14 @@ class TargetMissingError(AnabranchError):
 class HistoryGoneError(AnabranchError):
     code = "target.history-gone"
     exit_code = ExitCode.REFUSED
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A branch made from `head` of main."""
+
+    branch: str
+    head: int
 
 
 class IcebergTarget:
@@ -164,6 +173,32 @@ class IcebergTarget:
         back = {path: file for path, file in former.items() if path not in joined}
         with self._commit(table) as tx:
             return self._replace_range(tx, table, head, promoted, back, staging, note)
+
+    def make_scratch(self, staging: Staging) -> Scratch:
+        """A branch as main is now with the range taken out, for rows that have to be written again."""
+        made: list[int] = []
+
+        def change(table: Table, tx: Transaction) -> None:
+            head = table.metadata.refs[MAIN].snapshot_id
+            _point(tx, staging.scratch, head, SnapshotRefType.BRANCH)
+            _replace(tx, staging.scratch, files_in(table, head, staging.partitions).values(), [], {})
+            _require(tx, {MAIN: head})
+            made[:] = [head]
+
+        self._change_refs(change)
+        return Scratch(staging.scratch, made[0])
+
+    def put_back(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
+        """The range as it was before the promotion, plus what the scratch branch has, in one commit on main."""
+        table = self.load()
+        refs = table.metadata.refs
+        former = files_in(table, refs[staging.before].snapshot_id, staging.partitions)
+        later = files_in(table, refs[scratch.branch].snapshot_id, staging.partitions)
+        present = files_in(table, scratch.head, staging.partitions)
+        both = set(present) & set(former)
+        back = {path: file for path, file in {**former, **later}.items() if path not in both}
+        with self._commit(table) as tx:
+            return self._replace_range(tx, table, scratch.head, set(present) - both, back, staging, note)
 
     def _replace_range(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.adapters.kafka.topics import SECONDS, admin, unreachable
+from anabranch.adapters.kafka.topics import SECONDS, KafkaUnreachableError, Topic, admin, offset_ranges, unreachable
 from anabranch.close.isolation import Group
 
 
@@ -27,3 +27,18 @@ def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
     except KafkaException as error:
         raise unreachable(client) from error
     return groups
+
+
+def lag(client: Mapping[str, str], group: str, topic: Topic) -> int | None:
+    """How many offsets the group is behind on the topic; None when it has committed none, or can't be asked."""
+    from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+
+    cluster = admin(client)
+    try:
+        asked = [ConsumerGroupTopicPartitions(group)]
+        committed = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
+        ends = offset_ranges(client, topic)
+    except (KafkaException, KafkaUnreachableError):
+        return None
+    own = [place for place in committed.topic_partitions if place.topic == topic.name and place.offset >= 0]
+    return sum(ends[place.partition][1] - place.offset for place in own) if own else None

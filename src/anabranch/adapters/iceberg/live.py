@@ -1,0 +1,82 @@
+"""Where live stands, by the table's own word: the last commit on main that live made. No JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.plan.slices import Offsets
+from anabranch.promote.history import Author
+
+TOPIC = "anabranch.topic"
+"""UUID of the topic: another one of the same name has other records at the same offsets."""
+
+
+class LiveHistoryGoneError(AnabranchError):
+    code = "live.history-gone"
+    exit_code = ExitCode.REFUSED
+
+
+@dataclass(frozen=True)
+class LiveCommit:
+    """One batch of live, as it is in the table."""
+
+    id: str
+    query: str
+    batch: int
+    snapshot: int
+    offsets: Offsets
+    topic: str
+    """UUID of the topic the offsets belong to."""
+    rows: int
+    """How many rows the batch added."""
+
+    @property
+    def position(self) -> dict[int, int]:
+        """The first offset of each partition that live has not written."""
+        return {partition: end for partition, (_, end) in self.offsets.items()}
+
+
+def live_commit_id(query: str, batch: int) -> str:
+    return f"live-{query}-{batch}"
+
+
+def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
+    """The newest commit of this pipeline's live on main; None if there was none ever.
+
+    Walks back only as far as that commit. When history was expired before one was found, nobody can know whether
+    rows are in the table already, and guessing would lose or double them.
+    """
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        if said.get(props.AUTHOR) == Author.LIVE.value and said.get(props.PIPELINE) == pipeline:
+            return _commit(snapshot, said)
+        if snapshot.parent_snapshot_id is None:
+            return None
+        parent = table.snapshot_by_id(snapshot.parent_snapshot_id)
+        if parent is None:
+            raise LiveHistoryGoneError(
+                f"The history of {'.'.join(table.name())} was expired back to a commit that is not live's: nobody can "
+                "say which records live has written.",
+                untouched=NOTHING_TOUCHED,
+                next_step="keep snapshots at least until live's next commit; to begin anew, make a new table",
+            )
+        snapshot = parent
+    return None
+
+
+def _commit(snapshot: Snapshot, said: dict[str, str]) -> LiveCommit:
+    return LiveCommit(
+        said[props.COMMIT],
+        said[props.QUERY],
+        int(said[props.BATCH]),
+        snapshot.snapshot_id,
+        props.read_offsets(said),
+        said[TOPIC],
+        int(said.get("added-records", "0")),
+    )

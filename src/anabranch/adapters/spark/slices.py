@@ -1,0 +1,251 @@
+"""Writes one slice on Spark: read at its offsets, decode, transform, and commit rows and ledger to staging at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
+from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
+from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
+from anabranch.adapters.spark.kafka_source import read_offsets
+from anabranch.adapters.spark.quarantine import Batch, Quarantine
+from anabranch.adapters.spark.rows import COORDINATES, align
+from anabranch.adapters.spark.target_table import spark_name
+from anabranch.adapters.spark.transform import Transform
+from anabranch.close.isolation import REPLAY_PREFIX
+from anabranch.contract.pipeline import Pipeline
+from anabranch.crashpoints import reach
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Slice
+from anabranch.replay.ledger import Account, settle
+from anabranch.replay.replayer import SliceDone
+from anabranch.replay.slice_ledger import SliceLedger
+from anabranch.replay.staging import Staging
+
+SAFE = "Production is as before. The slices before this one are in staging; this one is not."
+
+
+class SliceFailedError(AnabranchError):
+    code = "replay.slice-failed"
+
+
+class RowOutsideError(AnabranchError):
+    code = "replay.row-outside-range"
+    exit_code = ExitCode.REFUSED
+
+
+class LedgerError(AnabranchError):
+    code = "replay.ledger"
+    exit_code = ExitCode.GUARDED
+
+
+@dataclass(frozen=True)
+class SparkSliceWriter:
+    spark: SparkSession
+    kafka: KafkaAccess
+    catalog: IcebergCatalog
+    plan: Plan
+    pipeline: Pipeline
+    transform: Transform
+    run_id: str
+
+    @property
+    def client_id(self) -> str:
+        """Quotas and the broker's logs know the replay by this name."""
+        return f"{REPLAY_PREFIX}-{self.run_id}"
+
+    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+        """One commit with the slice's rows and ledger, or none. Bad records go to quarantine before it, once."""
+        with self._explained(piece), _kept(self._decode(piece)) as decoded:
+            read = _read_counts(decoded, self._in_range())
+            self._set_aside(piece, decoded, sum(counts["bad"] for counts in read.values()))
+            reach("slice.write.before")
+            with _kept(self._rows(decoded)) as rows:
+                self._require_in_range(piece, rows)
+                ledger = self._ledger(piece, read, _row_counts(rows))
+                reach("slice.write.after")
+                snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
+        return SliceDone(snapshot, ledger)
+
+    def _decode(self, piece: Slice) -> DataFrame:
+        raw = read_offsets(
+            self.spark,
+            bootstrap=self.kafka.bootstrap,
+            topic=self.plan.source.topic,
+            ranges=piece.offsets,
+            client_id=self.client_id,
+            options=self.kafka.spark(),
+        )
+        return decode(raw, self.pipeline.spec)
+
+    def _in_range(self) -> Column:
+        partitions = self.plan.target.partitions
+        return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(partitions.end))
+
+    def _set_aside(self, piece: Slice, decoded: DataFrame, bad: int) -> None:
+        if bad:
+            quarantine = Quarantine(self.catalog, self.pipeline)
+            quarantine.prepare(self.spark)
+            batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")
+            quarantine.set_aside(bad_of(decoded), batch, bad)
+
+    def _rows(self, decoded: DataFrame) -> DataFrame:
+        events = events_of(decoded).where(self._in_range()).drop(EVENT_TIME)
+        columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
+        return align(self.transform(events), columns, keep=tuple(COORDINATES))
+
+    def _require_in_range(self, piece: Slice, rows: DataFrame) -> None:
+        """A row outside would be put into partitions that are not replaced, beside what live has written there."""
+        partitions = self.plan.target.partitions
+        moment = F.col(f"`{partitions.axis.column}`")
+        inside = (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
+        stray = rows.where(~F.coalesce(inside, F.lit(False))).select(*COORDINATES, moment.alias("at")).first()
+        if stray is not None:
+            raise RowOutsideError(
+                f"The transform gives the event at partition {stray['_partition']} offset {stray['_offset']} the time "
+                f"{stray['at']} in {partitions.axis.column}, which is outside the range.",
+                untouched=SAFE,
+                next_step=f"keep {partitions.axis.column} within the partition of the event's own time",
+                slice=piece.id,
+            )
+
+    def _ledger(
+        self, piece: Slice, read: Mapping[int, Mapping[str, int]], rows: Mapping[int, Mapping[str, int]]
+    ) -> SliceLedger:
+        client = self.kafka.client(self.client_id)
+        begins = offset_ranges(client, describe_topic(client, self.plan.source.topic))
+        accounts = {
+            partition: _account(
+                piece.offsets[partition],
+                read.get(partition, {}),
+                rows.get(partition, {}),
+                compacted=bool(self.plan.source.compacted),
+                earliest=begins[partition][0],
+            )
+            for partition in piece.offsets
+        }
+        for partition, account in accounts.items():
+            if not account.balances or account.lost:
+                raise LedgerError(
+                    f"Slice {piece.id}, partition {partition}: {account.offsets} offsets were asked for, and "
+                    f"{account.fates} were accounted for.",
+                    untouched=SAFE,
+                    next_step=f"anabranch retry {self.run_id}; if it comes again, the topic has lost records",
+                    slice=piece.id,
+                )
+        return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts)
+
+    def _commit(self, rows: DataFrame, piece: Slice, staging: Staging, ledger: SliceLedger) -> int:
+        said = {
+            props.RUN: self.run_id,
+            props.EPOCH: str(staging.epoch),
+            props.SLICE: piece.id,
+            props.OFFSETS: props.write_offsets(piece.offsets),
+            props.LEDGER: json.dumps(ledger.document(), separators=(",", ":")),
+        }
+        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+        branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
+        reach("slice.commit.before")
+        try:
+            rows.writeTo(branch).options(**options).append()
+        except (PySparkException, Py4JError):
+            # The answer may have been lost after the commit was made; the branch knows.
+            landed = self._landed(piece, staging)
+            if landed is None:
+                raise
+            return landed
+        reach("slice.commit.after")
+        snapshot = self._landed(piece, staging)
+        if snapshot is None:
+            raise SliceFailedError(
+                f"Slice {piece.id} was written, but not to the staging of epoch {staging.epoch}: that one is gone.",
+                untouched="Production is as before, and so is the staging in use.",
+                next_step=f"anabranch status {self.run_id} says who has taken over",
+                slice=piece.id,
+            )
+        return snapshot
+
+    def _landed(self, piece: Slice, staging: Staging) -> int | None:
+        target = IcebergTarget(self.catalog.open(), self.plan.target.table)
+        try:
+            staged = target.staged(staging.branch, self.plan.target.base)
+        except HistoryGoneError:
+            return None
+        return next((each.snapshot for each in staged if each.slice_id == piece.id), None)
+
+    @contextmanager
+    def _explained(self, piece: Slice) -> Iterator[None]:
+        """Spark's errors in our words; those of the user's transform with their line."""
+        try:
+            with self.transform.blamed():
+                yield
+        except (PySparkException, Py4JError) as error:
+            raise SliceFailedError(
+                f"Slice {piece.id} could not be replayed.",
+                untouched=SAFE,
+                next_step=f"anabranch retry {self.run_id}",
+                slice=piece.id,
+            ) from error
+
+
+def _read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
+    """By partition: bytes read, and how many records are bad, tombstones, in range, and not."""
+    good = F.col(REASON).isNull() & ~F.col(TOMBSTONE)
+    counts = decoded.groupBy("_partition").agg(
+        F.sum(BYTES).alias("bytes"),
+        F.count_if(F.col(REASON).isNotNull()).alias("bad"),
+        F.count_if(F.col(TOMBSTONE)).alias("tombstones"),
+        F.count_if(good & in_range).alias("in_range"),
+        F.count_if(good & ~in_range).alias("out_of_range"),
+    )
+    return {row["_partition"]: row.asDict() for row in counts.collect()}
+
+
+def _row_counts(rows: DataFrame) -> dict[int, dict[str, int]]:
+    """By partition: rows, and how many different events they come from."""
+    counts = rows.groupBy("_partition").agg(F.count("*").alias("rows"), F.count_distinct("_offset").alias("events"))
+    return {row["_partition"]: row.asDict() for row in counts.collect()}
+
+
+def _account(
+    offsets: tuple[int, int],
+    read: Mapping[str, int],
+    rows: Mapping[str, int],
+    *,
+    compacted: bool,
+    earliest: int,
+) -> Account:
+    output = rows.get("events", 0)
+    return settle(
+        *offsets,
+        output=output,
+        filtered=read.get("in_range", 0) - output + read.get("tombstones", 0),
+        out_of_range=read.get("out_of_range", 0),
+        quarantined=read.get("bad", 0),
+        rows=rows.get("rows", 0),
+        compacted_topic=compacted,
+        earliest=earliest,
+    )
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Computed once and kept while it is used: counted and written must be the same rows, from one read of Kafka."""
+    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()

@@ -1,0 +1,131 @@
+"""`anabranch apply`: carry out a plan up to validation; run again after a crash or a pause, it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.replay.replayer import End
+    from anabranch.runs.hold import Hold
+    from anabranch.validate.report import Report
+    from anabranch.wiring.backfill import BackfillRun
+
+
+def apply(
+    plan_file: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan that `anabranch plan --out` wrote.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="The contract: plan it now and carry that out.")
+    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Replay a contract into staging and validate it. Production is not touched until `anabranch promote`."""
+    from datetime import datetime, timezone
+
+    from anabranch.plan.file import read_plan_file
+    from anabranch.wiring.backfill import BackfillRun, operator, submit, submit_contract
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace = open_workplace(project, context)
+    now, actor = datetime.now(timezone.utc), operator()[1]
+    with workplace.store() as store:
+        if plan_file is not None and file is None:
+            read = read_plan_file(plan_file)
+            run = submit(store, read.plan, read.contract, now=now, actor=actor)
+        elif file is not None and plan_file is None:
+            run = submit_contract(workplace, store, file, now=now, actor=actor)
+        else:
+            raise typer.BadParameter("give a plan's file, or a contract with -f")
+        go_on(BackfillRun(workplace, store, run.id), output)
+
+
+def retry(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Go on with a run that failed, was paused or lost its process; slices in staging are not replayed again."""
+    with run_in_hand(run, project, context) as backfill:
+        go_on(backfill, output)
+
+
+def validate(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Judge what is staged: counts, checksums, keys, nulls, schema, known records, your SQL, and every offset."""
+    with run_in_hand(run, project, context) as backfill, backfill.hold() as hold:
+        stderr().print(f"Validating run {backfill.run_id} …", markup=False)
+        report = _validated(backfill, hold)
+    show(backfill, report, output)
+
+
+def go_on(backfill: BackfillRun, output: Format) -> None:
+    """Replay what is missing, validate, and say what comes next."""
+    from anabranch.cli.watching import watching
+    from anabranch.replay.replayer import End
+    from anabranch.runs.states import State
+
+    words = stderr()
+    words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging.", markup=False)
+    with backfill.hold() as hold:
+        if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
+            watch = watching(sum(piece.width for piece in backfill.plan.slices), backfill.lag)
+            with watch.shown():
+                end = backfill.replay(hold, watch)
+            if end is not End.STAGED:
+                _stopped(backfill, end, output)
+        words.print("Validating …", markup=False)
+        report = _validated(backfill, hold)
+    show(backfill, report, output)
+
+
+def show(backfill: BackfillRun, report: Report, output: Format) -> None:
+    """The verdict, and an exit code that scripts can rely on."""
+    from anabranch.errors import ExitCode
+    from anabranch.validate.report import Verdict
+    from anabranch.validate.terminal import print_report
+
+    page = backfill.folder / "validation.html"
+    accepted = report.verdict is Verdict.ACCEPTED
+    following = f"anabranch promote {backfill.run_id}" if accepted else f"anabranch describe {backfill.run_id}"
+
+    def table(console: Console) -> None:
+        print_report(report, console)
+
+    emit({**report.document(), "page": str(page), "next": following}, output, table)
+    words = stderr()
+    words.print(f"page      {page}", markup=False)
+    words.print(f"next      {following}", markup=False)
+    if not accepted:
+        raise typer.Exit(int(ExitCode.REFUSED))
+
+
+def _validated(backfill: BackfillRun, hold: Hold) -> Report:
+    from datetime import datetime, timezone
+
+    return backfill.validate(hold, datetime.now(timezone.utc))
+
+
+def _stopped(backfill: BackfillRun, end: End, output: Format) -> None:
+    from anabranch.errors import ExitCode
+    from anabranch.replay.replayer import End
+
+    paused = end is End.PAUSED
+    following = f"anabranch retry {backfill.run_id}" if paused else f"anabranch close {backfill.run_id}"
+    state = backfill.run.state.value
+    emit(
+        {"run": backfill.run_id, "state": state, "next": following},
+        output,
+        lambda console: console.print(f"Run {backfill.run_id} is {state}. Production is as before.", markup=False),
+    )
+    stderr().print(f"next      {following}", markup=False)
+    raise typer.Exit(int(ExitCode.INTERRUPTED if paused else ExitCode.DONE))

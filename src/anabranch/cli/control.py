@@ -1,0 +1,103 @@
+"""`anabranch pause`, `resume`, `cancel` and `throttle`: ask a running replay, from anywhere, between two slices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+
+if TYPE_CHECKING:
+    from anabranch.replay.controls import Wish
+    from anabranch.wiring.backfill import BackfillRun
+
+
+def pause(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Pause a replay after the slice at hand. What is staged stays; `anabranch resume` goes on at once."""
+    from anabranch.replay.controls import Wish
+
+    with run_in_hand(run, project, context) as backfill:
+        _ask(backfill, Wish.PAUSE)
+        _told(backfill, "will pause after the slice at hand", f"anabranch resume {backfill.run_id}", output)
+
+
+def resume(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Let a paused replay go on. If its process has ended, go on here instead with `anabranch retry`."""
+    from anabranch.replay.controls import Wish
+
+    with run_in_hand(run, project, context) as backfill:
+        _ask(backfill, Wish.RESUME)
+        alive = _worked_on(backfill)
+        says = "goes on" if alive else "has no process at work"
+        _told(backfill, says, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
+
+
+def cancel(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Give a run up before it is promoted. Its range is free at once; `anabranch close` removes its staging."""
+    from anabranch.replay.controls import Wish
+    from anabranch.runs.states import Event
+
+    with run_in_hand(run, project, context) as backfill:
+        if _worked_on(backfill):
+            _ask(backfill, Wish.CANCEL)
+            says = "will be cancelled after the slice at hand"
+        else:
+            with backfill.hold() as hold:
+                hold.move(Event.CANCEL)
+            says = "is cancelled"
+        _told(backfill, says, f"anabranch close {backfill.run_id}", output)
+
+
+def throttle(
+    run: RunId,
+    rate: Annotated[str, typer.Option("--rate", help="The most bytes per second, such as 20MiB; `none` for no limit.")],
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Change how fast a replay may read, while it runs."""
+    from pydantic_core import PydanticCustomError
+
+    from anabranch.project.quantities import parse_size
+    from anabranch.replay.controls import Wish
+
+    try:
+        limit = None if rate == "none" else parse_size(rate)
+    except PydanticCustomError as error:
+        raise typer.BadParameter(f"{rate!r} is not a rate: write 20MiB, 500kB or none") from error
+    with run_in_hand(run, project, context) as backfill:
+        _ask(backfill, Wish.THROTTLE, {"bytes_per_second": limit})
+        says = f"may read {rate} per second from the next slice on" if limit else "has no limit from the next slice on"
+        _told(backfill, says, f"anabranch status {backfill.run_id}", output)
+
+
+def _ask(backfill: BackfillRun, wish: Wish, details: dict[str, object] | None = None) -> None:
+    from anabranch.wiring.backfill import operator
+
+    backfill.store.writer.record_act(wish.value, actor=operator()[1], run_id=backfill.run_id, details=details)
+
+
+def _worked_on(backfill: BackfillRun) -> bool:
+    """Whether some process holds the run's lease now."""
+    from datetime import datetime, timezone
+
+    return backfill.store.reader.lease(backfill.run_id).held_by_another("", datetime.now(timezone.utc))
+
+
+def _told(backfill: BackfillRun, says: str, following: str, output: Format) -> None:
+    state = backfill.run.state.value
+    emit(
+        {"run": backfill.run_id, "state": state, "says": says, "next": following},
+        output,
+        lambda console: console.print(f"Run {backfill.run_id} ({state}) {says}.", markup=False),
+    )
+    stderr().print(f"next      {following}", markup=False)

@@ -1,0 +1,60 @@
+"""Where a command works: the project, the context, and a run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from anabranch.wiring.backfill import BackfillRun
+
+ProjectFolder = Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")]
+ContextName = Annotated[
+    str | None, typer.Option("--context", help="The context.", show_default="ANABRANCH_CONTEXT, or the project's own")
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run, by its id; `last` for the newest.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; for scripts.")]
+
+
+@contextmanager
+def run_in_hand(run: str, project: Path, context: str | None) -> Iterator[BackfillRun]:
+    """The run, with the store open."""
+    from anabranch.runs.run import RunUnknownError
+    from anabranch.wiring.backfill import BackfillRun
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace = open_workplace(project, context)
+    with workplace.store(create=False) as store:
+        if run == "last":
+            runs = store.reader.runs()
+            if not runs:
+                raise RunUnknownError("last")
+            run = runs[-1].id
+        store.reader.run(run)
+        yield BackfillRun(workplace, store, run)
+
+
+def confirm(question: str, table: str, yes: bool) -> None:
+    """Ask for the table's name to be typed. With no terminal and no --yes the answer is no."""
+    import sys
+
+    from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+
+    class NotConfirmedError(AnabranchError):
+        code = "not-confirmed"
+        exit_code = ExitCode.REFUSED
+
+    if yes:
+        return
+    typer.echo(question, err=True)
+    answer = typer.prompt(f"Type the table's name ({table}) to go on", err=True) if sys.stdin.isatty() else ""
+    if answer.strip() != table:
+        raise NotConfirmedError(
+            "That was not the table's name." if answer else "Nobody is there to ask.",
+            untouched=NOTHING_TOUCHED,
+            next_step="run the same command again and type the name, or add --yes in a script",
+        )

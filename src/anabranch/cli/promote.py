@@ -1,0 +1,96 @@
+"""`anabranch promote`, `rollback` and `close`: join a run into production, take it out again, end it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
+
+
+def promote(
+    run: RunId,
+    yes: Yes = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Join a validated run into production in one atomic commit, while live goes on."""
+    from datetime import datetime, timezone
+
+    from anabranch.cli.watching import watching
+
+    with run_in_hand(run, project, context) as backfill:
+        target = backfill.plan.target
+        confirm(
+            f"One commit on {target.table}: what it has from {target.partitions.start:%Y-%m-%d %H:%M} to "
+            f"{target.partitions.end:%Y-%m-%d %H:%M} UTC is replaced by what run {backfill.run_id} has staged.\n"
+            "Readers see the state before or the state after. Live goes on; nothing it writes is lost.",
+            target.table,
+            yes,
+        )
+        with backfill.hold() as hold:
+            watch = watching(0, backfill.lag)
+            snapshot = backfill.promote(hold, watch, datetime.now(timezone.utc))
+        following = f"anabranch rollback {backfill.run_id}, or anabranch close {backfill.run_id}"
+        emit(
+            {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
+            output,
+            lambda console: console.print(f"{target.table} has run {backfill.run_id} now, snapshot {snapshot}."),
+        )
+    stderr().print(f"next      {following}", markup=False)
+
+
+def rollback(
+    run: RunId,
+    yes: Yes = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Take a promoted run out again: the former rows of the range come back, later commits of live stay."""
+    with run_in_hand(run, project, context) as backfill:
+        target = backfill.plan.target
+        confirm(
+            f"One commit on {target.table}: what run {backfill.run_id} has put in is taken out, and the former rows "
+            "come back.\nWhat live has written since stays. Staging is kept, so you can promote again.",
+            target.table,
+            yes,
+        )
+        with backfill.hold() as hold:
+            snapshot = backfill.roll_back(hold)
+        following = f"anabranch promote {backfill.run_id}, or anabranch close {backfill.run_id}"
+        emit(
+            {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
+            output,
+            lambda console: console.print(
+                f"{target.table} is without run {backfill.run_id} again, snapshot {snapshot}."
+            ),
+        )
+    stderr().print(f"next      {following}", markup=False)
+
+
+def close(
+    run: RunId,
+    yes: Yes = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """End a run: write its record and remove staging. After that it can't be rolled back or promoted."""
+    with run_in_hand(run, project, context) as backfill:
+        table = backfill.plan.target.table
+        state = backfill.run.state.value
+        confirm(
+            f"Run {backfill.run_id} is {state}, and stays so. Its staging is removed, and with it the way back.",
+            table,
+            yes,
+        )
+        with backfill.hold() as hold:
+            record = backfill.close(hold)
+        file = backfill.folder / "closure.json"
+        emit(
+            record,
+            output,
+            lambda console: console.print(f"Run {backfill.run_id} is closed: {record['verdict']}. Record: {file}"),
+        )

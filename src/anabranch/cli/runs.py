@@ -1,0 +1,158 @@
+"""`anabranch list`, `status`, `describe` and `log`: what runs there are, where one stands, and what happened to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.runs.journal import JournalEntry
+    from anabranch.runs.run import Run
+    from anabranch.wiring.backfill import BackfillRun
+
+
+def list_runs(
+    every: Annotated[bool, typer.Option("--all", help="Also runs that have ended.")] = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """The runs of the project: those that hold a range, or all of them."""
+    from anabranch.runs.states import ACTIVE
+    from anabranch.wiring.workplace import open_workplace
+
+    with open_workplace(project, context).store(create=False) as store:
+        runs = store.reader.runs(states=None if every else ACTIVE)
+
+    def table(console: Console) -> None:
+        from rich.table import Table
+
+        rows = Table("run", "state", "pipeline", "target", "from", "to", "by", box=None, header_style="dim")
+        for each in runs:
+            start, end = (f"{at:%Y-%m-%d %H:%M}" if at else "" for at in (each.target.start, each.target.end))
+            rows.add_row(each.id, each.state.value, each.pipeline, each.target.table, start, end, each.author)
+        console.print(rows)
+
+    emit([_summary(each) for each in runs], output, table)
+
+
+def status(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Where one run stands: state, slices done, who works on it, what may come next."""
+    with run_in_hand(run, project, context) as backfill:
+        document = _status(backfill)
+
+    def table(console: Console) -> None:
+        slices = document["slices"]
+        console.print(f"run       {document['run']}", markup=False)
+        console.print(f"state     {document['state']}", style="bold", markup=False)
+        console.print(f"slices    {slices['done']} of {slices['planned']} in staging", markup=False)
+        console.print(f"at work   {document['holder'] or 'nobody'}", markup=False)
+        if document["fault"]:
+            console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
+        console.print(f"may       {', '.join(document['may'])}", markup=False)
+
+    emit(document, output, table)
+
+
+def describe(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Everything on record about one run: contract, plan, ledger, validation, commits."""
+    from anabranch.close.closure import slice_ledgers
+    from anabranch.replay.slice_ledger import total
+
+    with run_in_hand(run, project, context) as backfill:
+        documents = backfill.store.reader.documents(backfill.run_id)
+        journal = backfill.store.reader.journal(backfill.run_id)
+        bytes_read, account = total(slice_ledgers(journal))
+        steps = [
+            {
+                "step": e.step,
+                "id": e.id,
+                "outcome": e.outcome.value if e.outcome else "open",
+                "at": e.intended_at.isoformat(),
+            }
+            for e in journal
+            if e.step != "slice"
+        ]
+        document = {
+            **_status(backfill),
+            "contract": dict(documents.contract),
+            "plan": dict(documents.plan),
+            "ledger": {"bytes": bytes_read, **account.document()},
+            "steps": steps,
+            "folder": str(backfill.folder),
+        }
+
+    def table(console: Console) -> None:
+        from anabranch.cli.output import as_yaml
+
+        shown = {key: value for key, value in document.items() if key != "plan"}
+        console.print(as_yaml(shown), markup=False, end="")
+
+    emit(document, output, table)
+
+
+def log(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """What happened to one run, record by record, from the audit chain."""
+    with run_in_hand(run, project, context) as backfill:
+        records = backfill.store.reader.audit(run_id=backfill.run_id)
+
+    def table(console: Console) -> None:
+        from rich.table import Table
+
+        rows = Table("at", "who", "what", "state", "details", box=None, header_style="dim")
+        for each in records:
+            moved = f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or "")
+            rows.add_row(each.at[:19], each.actor, each.action, moved, "" if each.details == "{}" else each.details)
+        console.print(rows)
+
+    emit([each.as_dict() for each in records], output, table)
+
+
+def _step(entry: JournalEntry) -> dict[str, Any]:
+    outcome = entry.outcome.value if entry.outcome else "open"
+    return {"step": entry.step, "id": entry.id, "outcome": outcome, "at": entry.intended_at.isoformat()}
+
+
+def _summary(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "state": run.state.value,
+        "pipeline": run.pipeline,
+        "target": run.target.table,
+        "from": run.target.start.isoformat() if run.target.start else None,
+        "to": run.target.end.isoformat() if run.target.end else None,
+        "author": run.author,
+        "created_at": run.created_at.isoformat(),
+        "updated_at": run.updated_at.isoformat(),
+    }
+
+
+def _status(backfill: BackfillRun) -> dict[str, Any]:
+    from anabranch.runs.journal import Outcome
+    from anabranch.runs.states import legal_events
+
+    run = backfill.run
+    lease = backfill.store.reader.lease(run.id)
+    journal = backfill.store.reader.journal(run.id)
+    done = sum(e.step == "slice" and e.outcome is Outcome.SUCCEEDED for e in journal)
+    return {
+        **_summary(run),
+        "slices": {"planned": len(backfill.plan.slices), "done": done},
+        "epoch": run.epoch,
+        "holder": lease.holder,
+        "fault": {"code": run.fault.code, "text": run.fault.text} if run.fault else None,
+        "may": [event.value for event in legal_events(run.state)],
+    }

@@ -1,0 +1,301 @@
+"""One backfill of a project, from submission to closure: what each command does, with the adapters it needs."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anabranch.adapters.iceberg.facts import schema_digest
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.groups import consumer_groups, lag
+from anabranch.adapters.kafka.topics import describe_topic
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.close.closure import Closure
+from anabranch.close.isolation import REPLAY_PREFIX, Certificate, certify, groups_document, read_groups
+from anabranch.contract.backfill import Backfill as Contract
+from anabranch.contract.load import load_contract, load_pipelines
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.asked import contract_hash
+from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forbids, require_no_drift
+from anabranch.plan.plan import Plan, read_plan
+from anabranch.plan.slices import Offsets, Slice
+from anabranch.project.model import as_plain
+from anabranch.promote.history import Author, Commit
+from anabranch.promote.promotion import BehindError, Promotion, ValidatedRun
+from anabranch.promote.rollback import Rollback
+from anabranch.promote.target import CommitNote
+from anabranch.replay.ledger import CATCH_UP, SliceAccount
+from anabranch.replay.replayer import Clock, End, Replayer, SliceWriter, Watch
+from anabranch.replay.staging import StagedSlice, Staging, take_staging
+from anabranch.runs.hold import Hold, holding
+from anabranch.runs.journal import Outcome
+from anabranch.runs.ranges import TargetRange
+from anabranch.runs.run import NewRun, Run
+from anabranch.runs.states import ACTIVE, Event
+from anabranch.validate.report import Report, Verdict
+from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
+from anabranch.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATCH_UP_ROUNDS = 5
+"""How often to catch up with live before a promotion. Each round is shorter than the one before."""
+
+
+def operator() -> tuple[str, str]:
+    """Who acts: the process, which holds leases, and the person, who is on record."""
+    person = os.environ.get("ANABRANCH_ACTOR") or getpass.getuser()
+    return f"{person}@{socket.gethostname()}:{os.getpid()}", person
+
+
+def submit(store: SqlRunStore, plan: Plan, contract: Mapping[str, object], *, now: datetime, actor: str) -> Run:
+    """The run of this plan: a new one, or the active one that the same contract led to."""
+    target = plan.target
+    run_id = f"{now:%Y%m%d-%H%M%S}-{plan.hash[:6]}"
+    claim = TargetRange(target.table, target.partitions.start, target.partitions.end)
+    new = NewRun(run_id, plan.pipeline, claim, plan.contract, plan.hash, actor, contract, plan.document())
+    return store.writer.submit(new, actor=actor).run
+
+
+def submit_contract(workplace: Workplace, store: SqlRunStore, file: Path, *, now: datetime, actor: str) -> Run:
+    """The active run of this very contract, or a new one of a plan made now.
+
+    So that the same command goes on with what it began, whatever has changed in the table since.
+    """
+    contract = load_contract(workplace.loaded, file)
+    wanted = contract_hash(as_plain(contract.backfill))
+    for run in store.reader.runs(states=ACTIVE):
+        if run.contract_hash == wanted and run.pipeline == contract.pipeline.name:
+            return run
+    planned = plan_backfill(workplace, file, now=now)
+    return submit(store, planned.plan, planned.asked.contract, now=now, actor=actor)
+
+
+@dataclass(frozen=True)
+class BackfillRun:
+    """A run in hand of one process. Spark is started only by what needs it."""
+
+    workplace: Workplace
+    store: SqlRunStore
+    run_id: str
+
+    @property
+    def run(self) -> Run:
+        return self.store.reader.run(self.run_id)
+
+    @cached_property
+    def plan(self) -> Plan:
+        return read_plan(self.store.reader.documents(self.run_id).plan)
+
+    @cached_property
+    def contract(self) -> Contract:
+        document = self.store.reader.documents(self.run_id).contract
+        return Contract.model_validate(document, context=self.workplace.loaded.surroundings)
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        return load_pipelines(self.workplace.loaded)[self.plan.pipeline].pipeline
+
+    @cached_property
+    def target(self) -> IcebergTarget:
+        return IcebergTarget(self.workplace.catalog.open(), self.plan.target.table)
+
+    @property
+    def folder(self) -> Path:
+        """Where people find what the run has left: the validation's page, the closure record."""
+        return self.workplace.state / "runs" / self.run_id
+
+    @contextmanager
+    def hold(self) -> Iterator[Hold]:
+        holder, actor = operator()
+        with holding(self.store, self.run_id, holder=holder, actor=actor) as hold:
+            yield hold
+
+    def staging(self, hold: Hold) -> Staging:
+        return take_staging(hold, self.plan, self.target)
+
+    def staged(self, staging: Staging) -> list[StagedSlice]:
+        return self.target.staged(staging.branch, self.plan.target.base)
+
+    def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
+        """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
+        self._look_at_groups(hold)
+        staging = self.staging(hold)
+        wanted = self.plan.slices if slices is None else slices
+        guard = DriftGuard(
+            self.plan,
+            ProjectPresent(self.workplace, self.pipeline, self.plan),
+            needed=lambda: self._needed(staging, wanted),
+            flag=lambda drift: self._flag(hold, drift),
+        )
+        guard.check()
+        budget = self.contract.spec.budget
+        return Replayer(
+            hold,
+            self.plan,
+            self.target,
+            staging,
+            self._writer(),
+            guard,
+            watch,
+            Clock(time.monotonic, time.sleep),
+            None if budget is None else budget.bytes_per_second,
+        )(wanted)
+
+    def validate(self, hold: Hold, now: datetime) -> Report:
+        """Judge staging as it is now, put the verdict on record, and leave the page where people find it."""
+        from anabranch.adapters.spark.measures import measure
+        from anabranch.validate.judge import judge
+
+        staging = self.staging(hold)
+        number = hold.number("validate")
+        entry = hold.intend("validate", {"staging": staging.snapshot}, intent=f"{self.run_id}-validate-{number}")
+        measures = measure(
+            self._spark,
+            self.workplace.catalog.name,
+            self.plan.target.table,
+            self.plan,
+            staging.snapshot,
+            self.contract,
+            self.pipeline,
+            self.workplace.folder,
+            schema=schema_digest(self.target.load()),
+        )
+        accounts = self._accounts(staging)
+        report = judge(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
+        keep(report, self.workplace.state)
+        accepted = report.verdict is Verdict.ACCEPTED
+        said = {"staging": staging.snapshot, "verdict": report.verdict.value, "digest": report.digest.text}
+        hold.settle(entry, Outcome.SUCCEEDED, said)
+        hold.move(Event.ACCEPT if accepted else Event.REJECT, said)
+        return report
+
+    def promote(self, hold: Hold, watch: Watch, now: datetime) -> int:
+        """Join the run in, catching up with live first where it wrote into the range by other code."""
+        self._require_no_drift()
+        for _ in range(CATCH_UP_ROUNDS):
+            staging = self.staging(hold)
+            caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
+            try:
+                return Promotion(hold, self.target, self._validated(hold), staging, caught)()
+            except BehindError as error:
+                behind = error
+                self.replay(hold, watch, tuple(_slice_of(commit) for commit in error.behind.commits))
+                self.validate(hold, now)
+        raise behind
+
+    def roll_back(self, hold: Hold) -> int:
+        """Take the run out again; by rows, on Spark, only where its files were rewritten since."""
+
+        def by_rows(staging: Staging, note: CommitNote) -> int:
+            from anabranch.adapters.spark.row_rollback import RowRollback
+
+            return RowRollback(self._spark, self.workplace.catalog, self.target)(staging, note)
+
+        return Rollback(hold, self.target, self.staging(hold), by_rows)()
+
+    def close(self, hold: Hold) -> Mapping[str, object]:
+        from anabranch.close.record import write_record
+
+        return Closure(
+            hold,
+            self.plan,
+            self.target,
+            certify=lambda: self._certificate(hold),
+            keep=lambda record: write_record(self.folder / "closure.json", record),
+        )()
+
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return self.workplace.spark(f"anabranch {self.run_id}")
+
+    def _writer(self) -> SliceWriter:
+        from anabranch.adapters.spark.slices import SparkSliceWriter
+        from anabranch.adapters.spark.transform import load_transform, ship
+
+        transform = load_transform(self.workplace.folder, self.pipeline)
+        ship(self._spark, transform, self.pipeline)
+        return SparkSliceWriter(
+            self._spark, self.workplace.kafka, self.workplace.catalog, self.plan, self.pipeline, transform, self.run_id
+        )
+
+    def _validated(self, hold: Hold) -> ValidatedRun:
+        """The staging that validation said yes to last, which promotion compares with staging as it is."""
+        entries = [e for e in hold.reader.journal(self.run_id) if e.step == "validate" and e.outcome_details]
+        last = entries[-1].outcome_details if entries else None
+        snapshot = last["staging"] if last and last["verdict"] == Verdict.ACCEPTED.value else 0
+        return ValidatedRun(self.plan, snapshot if isinstance(snapshot, int) else 0)
+
+    def _accounts(self, staging: Staging) -> list[SliceAccount]:
+        return [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in self.staged(staging)]
+
+    def _catch_ups(self, staging: Staging) -> list[StagedSlice]:
+        return [each for each in self.staged(staging) if each.slice_id.startswith(CATCH_UP)]
+
+    def _require_no_drift(self) -> None:
+        """Before promotion: the topic and the table are those of the plan. The code has done its work by then."""
+        present = ProjectPresent(self.workplace, self.pipeline, self.plan).now()
+        drifts = check_drift(self.plan, present, needed={})
+        require_no_drift(self.plan, [drift for drift in drifts if not isinstance(drift, CodeChanged)])
+
+    def lag(self) -> int | None:
+        """How far live is behind, in offsets."""
+        client = self.workplace.kafka.client(REPLAY_PREFIX)
+        return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
+
+    def _needed(self, staging: Staging, wanted: tuple[Slice, ...]) -> Offsets:
+        """Of each partition, from the first offset still to be read to the last."""
+        there = {each.slice_id for each in self.staged(staging)}
+        needed: dict[int, tuple[int, int]] = {}
+        for piece in wanted:
+            if piece.id not in there:
+                for partition, (start, end) in piece.offsets.items():
+                    first, last = needed.get(partition, (start, end))
+                    needed[partition] = (min(first, start), max(last, end))
+        return needed
+
+    def _flag(self, hold: Hold, drift: Drift) -> None:
+        if not forbids(drift):
+            self._once(hold, "drift.noticed", describe(drift))
+
+    def _once(self, hold: Hold, action: str, words: str) -> None:
+        said = [record for record in hold.reader.audit(run_id=self.run_id) if record.action == action]
+        if not any(words in record.details for record in said):
+            hold.writer.record_act(action, actor=hold.actor, run_id=self.run_id, details={"what": words})
+
+    def _look_at_groups(self, hold: Hold) -> None:
+        """Once, before the first record is read: what the certificate at the end is compared with."""
+        if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
+            before = groups_document(consumer_groups(self.workplace.kafka.client(REPLAY_PREFIX)))
+            hold.intend("isolation", {"groups": before}, intent=f"{self.run_id}-isolation")
+
+    def _certificate(self, hold: Hold) -> Certificate:
+        entry = next((e for e in hold.reader.journal(self.run_id) if e.step == "isolation"), None)
+        before = read_groups(entry.details["groups"]) if entry else {}  # type: ignore[arg-type]
+        after = consumer_groups(self.workplace.kafka.client(REPLAY_PREFIX))
+        return certify(
+            before,
+            after,
+            live_group=self.pipeline.spec.consumer_group,
+            main_untouched=self._main_untouched(),
+        )
+
+    def _main_untouched(self) -> bool:
+        """Whether every commit of this run on main is a promotion or a rollback."""
+        commits = self.target.survey(self.plan.target.base, self.plan.target.partitions).commits
+        return all(c.author in (Author.PROMOTION, Author.ROLLBACK) for c in commits if c.run == self.run_id)
+
+
+def _slice_of(commit: Commit) -> Slice:
+    """The slice that replays one live commit's offsets."""
+    return Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets)
