@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -31,6 +33,16 @@ def _arguments(process: psutil.Process) -> list[str]:
         return list(process.cmdline())
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return []
+
+
+@contextmanager
+def stopped_in_the_end(project: Path) -> Iterator[EmbeddedKafka]:
+    """For a start that must fail: should it succeed after all, no process is left behind."""
+    stack = EmbeddedKafka(state_folder(project))
+    try:
+        yield stack
+    finally:
+        stack.down()
 
 
 def test_a_second_project_lives_its_own_life(kafka: KafkaForTests, tmp_path: Path) -> None:
@@ -112,21 +124,23 @@ def test_a_broker_whose_start_was_never_recorded_is_found_and_stopped(kafka: Kaf
 def test_a_nearly_full_disk_is_refused_before_anything_starts(mount: Mount) -> None:
     project = mount("size=100m")
 
-    with pytest.raises(DiskFullError, match="needs 500 MB"):
-        EmbeddedKafka(state_folder(project)).up()
+    with stopped_in_the_end(project) as stack:
+        with pytest.raises(DiskFullError, match="needs 500 MB"):
+            stack.up()
 
-    assert processes_of(project) == []
-    assert EmbeddedKafka(state_folder(project)).status().brokers[0].state is BrokerState.STOPPED
+        assert processes_of(project) == []
+        assert stack.status().brokers[0].state is BrokerState.STOPPED
 
 
 def test_no_java_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
-    with pytest.raises(JavaMissingError):
-        EmbeddedKafka(state_folder(tmp_path)).up()
+    with stopped_in_the_end(tmp_path) as stack:
+        with pytest.raises(JavaMissingError):
+            stack.up()
 
-    assert processes_of(tmp_path) == []
+        assert processes_of(tmp_path) == []
 
 
 def test_what_never_was_is_down(tmp_path: Path) -> None:

@@ -24,8 +24,10 @@ def another_holder(lock: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        yield other
-        other.kill()
+        try:
+            yield other
+        finally:
+            other.kill()
 
 
 def test_one_command_at_a_time(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from anabranch.adapters.embedded.properties import HOST
 
 STATUS_SECONDS = 5.0
-START_SECONDS = 1.0
+START_SECONDS = 2.0
 
 
 def members(port: int, timeout: float) -> frozenset[int]:

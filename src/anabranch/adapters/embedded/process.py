@@ -86,13 +86,17 @@ def find(layout: Layout, node: int, recorded: Process | None) -> psutil.Process 
     First where it is recorded to be. Failing that, any process that bears this broker's mark: it was started
     by a command that was killed before it could write down the pid.
     """
-    broker = mark(layout, node)
+    return find_marked(mark(layout, node), recorded)
+
+
+def find_marked(mark: str, recorded: Process | None) -> psutil.Process | None:
+    """The living process whose first argument is this mark, or None. Where it is recorded to be is looked at first."""
     if recorded is not None:
         process = _look(recorded.pid)
-        if process is not None and is_ours(recorded, *_identity(process), broker):
+        if process is not None and is_ours(recorded, *_identity(process), mark):
             return process
     for process in psutil.process_iter():
-        if _is_marked(_identity(process)[1], broker) and alive(process):
+        if _is_marked(_identity(process)[1], mark) and alive(process):
             return process
     return None
 

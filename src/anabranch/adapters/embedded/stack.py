@@ -21,7 +21,7 @@ from anabranch.adapters.embedded.status import BrokerStatus, StackStatus, judge
 from anabranch.adapters.jvm.artifacts import ArtifactCache, Progress, locked
 from anabranch.adapters.jvm.java import find_java
 
-UP_SECONDS = 60.0
+UP_SECONDS = 120.0
 DOWN_SECONDS = 20.0
 LOCK_SECONDS = 120.0
 

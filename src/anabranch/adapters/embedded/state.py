@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -60,8 +61,11 @@ def load(path: Path) -> Stack | None:
 
 
 def save(path: Path, stack: Stack) -> None:
-    """Write the whole state or leave the former one: a crash at any point shows one of the two."""
-    document = {"version": VERSION, **asdict(stack)}
+    write_document(path, {"version": VERSION, **asdict(stack)})
+
+
+def write_document(path: Path, document: Mapping[str, object]) -> None:
+    """Write the whole file or leave the former one: a crash at any point shows one of the two."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             json.dump(document, file, indent=2)
