@@ -156,6 +156,7 @@ class BackfillRun:
         """Judge staging as it is now, put the verdict on record, and leave the page where people find it."""
         from anabranch.adapters.spark.measures import measure
         from anabranch.validate.judge import judge
+        from anabranch.validate.record import keep
 
         staging = self.staging(hold)
         number = hold.number("validate")

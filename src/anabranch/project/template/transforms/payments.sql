@@ -3,6 +3,7 @@ SELECT
   payment_id,
   order_id,
   CAST(amount_cents / 100 AS DECIMAL(18, 2)) AS amount,
-  TIMESTAMP_MILLIS(paid_at) AS paid_at
+  TIMESTAMP_MILLIS(paid_at) AS paid_at,
+  _partition, _offset -- carried through, so that the ledger can say what became of every event
 FROM events
 WHERE status = 'settled'
