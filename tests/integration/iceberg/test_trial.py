@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table.update import SetSnapshotRefUpdate
+from pyiceberg.table.update import SetSnapshotRefUpdate, update_table_metadata
 
 from anabranch.adapters.iceberg.catalog import CatalogUnreachableError, IcebergCatalog
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
@@ -15,11 +15,12 @@ from anabranch.adapters.iceberg.trial import BRANCH, CatalogRefusedError, try_ou
 
 
 class ForgetfulCatalog(SqlCatalog):
-    """Takes a branch without complaint and does not keep it, as some catalogs really do."""
+    """Takes a branch, answers that it is there and does not keep it, as some catalogs really do."""
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
-        kept = tuple(u for u in updates if not (isinstance(u, SetSnapshotRefUpdate) and u.ref_name == BRANCH))
-        return super().commit_table(table, requirements, kept)
+        dropped = tuple(u for u in updates if isinstance(u, SetSnapshotRefUpdate) and u.ref_name == BRANCH)
+        done = super().commit_table(table, requirements, tuple(u for u in updates if u not in dropped))
+        return done.model_copy(update={"metadata": update_table_metadata(done.metadata, dropped)})
 
 
 class FailingCatalog(SqlCatalog):
