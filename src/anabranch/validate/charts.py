@@ -81,7 +81,7 @@ def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
 def ledger_bar(fates: Sequence[tuple[str, int]]) -> Html:
     """One bar, as long as all offsets. A fate that is there at all can be seen, however rare."""
     total = sum(count for _, count in fates)
-    rarest = total / 300
+    rarest = total / 120
     widths = [(name, max(count, rarest)) for name, count in fates if count]
     whole = sum(width for _, width in widths)
     at, shapes = 0.0, []

@@ -36,8 +36,8 @@ def print_report(report: Report, console: Console) -> None:
     changed = sum(bucket.changed for bucket in report.buckets)
     grain = report.range.axis.grain.value
     console.print()
-    console.print(Text(f"{report.table}, {start} to {end} UTC: {before:,} rows before, {after:,} after;"), end=" ")
-    console.print(Text(f"{changed:,} of {counted(len(report.buckets), grain)} changed."))
+    rows = f"{before:,} rows before, {after:,} after; {changed:,} of {counted(len(report.buckets), grain)} changed."
+    console.print(Text(f"{printable(report.table)}, {start} to {end} UTC: {rows}"))
     console.print(Text(*_verdict(report)))
 
 

@@ -13,18 +13,19 @@ from anabranch.validate.report import Report
 
 
 @dataclass(frozen=True)
-class Written:
+class Kept:
     page: Path
     document: Path
 
 
-def write_report(report: Report, folder: Path) -> Written:
-    """Write the report into the run's folder, in place of an earlier one."""
+def keep(report: Report, state_folder: Path) -> Kept:
+    """Write the report to `runs/<run>/` below the project's state folder, in place of an earlier one."""
+    folder = state_folder / "runs" / report.run
     folder.mkdir(parents=True, exist_ok=True)
-    written = Written(folder / "validation.html", folder / "validation.json")
-    _write(written.document, json.dumps(report.document(), indent=2, ensure_ascii=False) + "\n")
-    _write(written.page, render_page(report))
-    return written
+    kept = Kept(folder / "validation.html", folder / "validation.json")
+    _write(kept.document, json.dumps(report.document(), indent=2, ensure_ascii=False) + "\n")
+    _write(kept.page, render_page(report))
+    return kept
 
 
 def _write(path: Path, text: str) -> None:

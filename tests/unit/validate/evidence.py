@@ -1,0 +1,83 @@
+"""Evidence of a replay in which nothing went wrong, for tests to spoil."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+from anabranch.contract.backfill import Backfill, BackfillSpec
+from anabranch.contract.pipeline import Pipeline, PipelineSpec, Quarantine
+from anabranch.plan.axis import Grain, PartitionRange, TimeAxis, ordinal
+from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.slices import Slice
+from anabranch.replay.ledger import Account, SliceAccount
+from anabranch.validate.judge import judge
+from anabranch.validate.measures import Checksum, Column, Differences, Measures, Nulls, Side, Strays
+from anabranch.validate.report import Report
+from anabranch.validate.result import Check, Evidence, Result
+
+START = datetime(2025, 6, 1, tzinfo=timezone.utc)
+FIRST = ordinal(Grain.HOUR, START)
+RANGE = PartitionRange(TimeAxis("ordered_at", Grain.HOUR), FIRST, FIRST + 2)
+COLUMNS = (Column(1, "order_id", "string", True), Column(2, "amount", "decimal(18, 2)", False))
+SLICES = (Slice("s00000", {0: (0, 10)}), Slice("s00001", {0: (10, 20)}))
+ACCOUNTS = tuple(SliceAccount(piece, {0: Account(10, output=8, filtered=2, rows=8)}) for piece in SLICES)
+BUCKETS = {FIRST: Checksum(8, 1, 1), FIRST + 1: Checksum(8, 2, 2)}
+MEASURES = Measures(
+    base=Side(1, COLUMNS, BUCKETS),
+    staged=Side(2, COLUMNS, BUCKETS),
+    head=COLUMNS,
+    schema="as planned",
+    differences=Differences(True),
+    nulls=Nulls({}),
+    strays=Strays(),
+)
+PLAN = Plan(
+    "orders",
+    "contract",
+    "code",
+    Source("shop.orders", "uuid", 1, {0: (0, 20)}, {}),
+    Target("shop.orders", 1, "as planned", RANGE, RANGE.start, RANGE.end),
+    SLICES,
+)
+
+
+def contract(**spec: Any) -> Backfill:
+    whole = {
+        "pipeline": "orders",
+        "range": {"everything": True},
+        "reason": "a wrong rate",
+        "owner": "shop",
+        "rollback": {"authority": "shop"},
+        **spec,
+    }
+    return Backfill.model_construct(spec=BackfillSpec.model_validate(whole))
+
+
+def pipeline(cap: int = 5) -> Pipeline:
+    quarantine = Quarantine.model_validate({"maxRecords": cap})
+    return Pipeline.model_construct(spec=PipelineSpec.model_construct(quarantine=quarantine))
+
+
+def evidence(
+    accounts: Sequence[SliceAccount] = ACCOUNTS, *, asked: Backfill | None = None, cap: int = 5, **measured: Any
+) -> Evidence:
+    return Evidence(replace(MEASURES, **measured), PLAN, asked or contract(), pipeline(cap), accounts)
+
+
+def staged(**buckets: int) -> Side:
+    """Staging with other counts of rows: `first`, `second`."""
+    numbers = {"first": FIRST, "second": FIRST + 1}
+    return Side(2, COLUMNS, {**BUCKETS, **{numbers[name]: Checksum(rows, 9, 9) for name, rows in buckets.items()}})
+
+
+def only(check: Check, given: Evidence) -> Result:
+    [result] = check(given)
+    return result
+
+
+def report(accounts: Sequence[SliceAccount] = ACCOUNTS, *, run: str = "r1", **measured: Any) -> Report:
+    at = datetime(2025, 6, 2, 10, 20, 33, tzinfo=timezone.utc)
+    return judge(replace(MEASURES, **measured), PLAN, contract(), pipeline(), accounts, run=run, at=at)
