@@ -39,6 +39,9 @@ def relinked(records: list[AuditRecord]) -> list[AuditRecord]:
     """The same records, numbered and hashed anew so that they fit together: what a patient forger makes."""
     chain: list[AuditRecord] = []
     for seq, record in enumerate(records, start=1):
-        unhashed = replace(record, seq=seq, previous=chain[-1].hash if chain else GENESIS)
-        chain.append(replace(unhashed, hash=record_hash(unhashed)))
+        chain.append(rehashed(replace(record, seq=seq, previous=chain[-1].hash if chain else GENESIS)))
     return chain
+
+
+def rehashed(record: AuditRecord) -> AuditRecord:
+    return replace(record, hash=record_hash(record))

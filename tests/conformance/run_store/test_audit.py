@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 from sqlalchemy import delete, select, update
-from tests.conformance.run_store.forging import COLUMNS, head_of, put, relinked, verdict_of
+from tests.conformance.run_store.forging import COLUMNS, head_of, put, rehashed, relinked, verdict_of
 from tests.conformance.run_store.scene import submitted
 
 from anabranch.adapters.sql.schema import audit, audit_head
@@ -76,6 +76,17 @@ def test_any_field_of_any_record_changed_is_found(
     assert verdict.seq == seq
     gone = Flaw.TRUNCATED if seq == LENGTH else Flaw.MISSING
     assert verdict.flaw in ((gone, Flaw.MISSING) if column == "seq" else (Flaw.ALTERED,))
+
+
+@pytest.mark.parametrize("seq", range(1, LENGTH + 1))
+def test_a_record_changed_together_with_its_hash_is_found_by_the_next_one(
+    store: SqlRunStore, records: list[AuditRecord], seq: int
+) -> None:
+    forged = list(records)
+    forged[seq - 1] = rehashed(replace(records[seq - 1], actor="eve"))
+    verdict = verdict_of(store, lambda db: put(db, forged, head_of(records)))
+    last = seq == LENGTH
+    assert (verdict.flaw, verdict.seq) == (Flaw.REWRITTEN if last else Flaw.UNCHAINED, seq if last else seq + 1)
 
 
 @pytest.mark.parametrize("seq", range(1, LENGTH + 1))

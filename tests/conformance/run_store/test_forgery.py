@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.conformance.run_store.forging import head_of, put, relinked, verdict_of
+from tests.conformance.run_store.forging import head_of, put, rehashed, relinked, verdict_of
 from tests.fixtures.properties import examples
 
 from anabranch.adapters.sql.engine import writing
@@ -41,18 +41,27 @@ def forged_once(draw: st.DrawFn, records: list[AuditRecord]) -> list[AuditRecord
 
 @st.composite
 def forgeries(draw: st.DrawFn, honest: list[AuditRecord]) -> list[AuditRecord]:
-    """The chain after one to three changes. Whether the forger also mends numbers and hashes is drawn too."""
+    """The chain after one to three changes, and after mending nothing, each record's own hash, or the whole chain."""
     forged = honest
     for _ in range(draw(st.integers(1, 3))):
         forged = forged_once(draw, forged) if forged else forged
-    if draw(st.booleans()):
-        return relinked(forged)
-    renumbered = [replace(record, seq=seq) for seq, record in enumerate(forged, start=1)]
-    # The database lets no hash stand twice, so that a copied record needs hashes of its own.
-    hashes = [record.hash for record in renumbered]
+    match draw(st.sampled_from(["nothing", "own hashes", "all"])):
+        case "all":
+            return relinked(forged)
+        case "own hashes":
+            return [rehashed(record) for record in renumbered(forged)]
+        case _:
+            return renumbered(forged)
+
+
+def renumbered(records: list[AuditRecord]) -> list[AuditRecord]:
+    """Numbered as they stand. The database lets no hash stand twice, so that a copied record gets hashes of its own."""
+    hashes = [record.hash for record in records]
     return [
-        replace(record, previous=f"p{seq}", hash=f"h{seq}") if hashes.index(record.hash) < seq - 1 else record
-        for seq, record in enumerate(renumbered, start=1)
+        replace(record, seq=seq)
+        if hashes.index(record.hash) == seq - 1
+        else replace(record, seq=seq, previous=f"p{seq}", hash=f"h{seq}")
+        for seq, record in enumerate(records, start=1)
     ]
 
 
