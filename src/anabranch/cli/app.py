@@ -90,3 +90,7 @@ app.command("list")(list_runs)
 from anabranch.cli.live import live  # noqa: E402
 
 app.add_typer(live)
+
+from anabranch.cli.demo import demo  # noqa: E402
+
+app.command()(demo)

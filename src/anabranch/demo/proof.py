@@ -1,0 +1,69 @@
+"""The independent check: read Kafka with a plain consumer, recompute the rows in plain Python, compare multisets.
+
+It shares nothing with the product but the topic and the table: no Spark, no transform, no offsets of ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
+
+from anabranch.demo.orders import TOPIC
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+RIGHT = {"EUR": Decimal("1.0000"), "USD": Decimal("0.9200"), "GBP": Decimal("1.1700"), "CHF": Decimal("1.0500")}
+WRONG = {**RIGHT, "GBP": Decimal("0.9200")}
+
+Row = tuple[str, str, Decimal]
+"""Order, when it was placed, amount in euros."""
+
+
+def expected(client: Mapping[str, str], mended: tuple[datetime, datetime], fixed_from: int) -> Counter[Row]:
+    """What the table must hold when the mended range, and what was sent from order `fixed_from` on, is right."""
+    rows: Counter[Row] = Counter()
+    for value in _values(client):
+        try:
+            order = json.loads(value)
+            placed = datetime.fromisoformat(order["ordered_at"])
+        except ValueError:
+            continue
+        right = mended[0] <= placed < mended[1] or int(order["order_id"][2:]) >= fixed_from
+        rate = (RIGHT if right else WRONG)[order["currency"]]
+        euros = (Decimal(str(order["amount"])) * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
+        rows[order["order_id"], placed.astimezone(timezone.utc).isoformat(), euros] += 1
+    return rows
+
+
+def found(table: Table) -> Counter[Row]:
+    """What the table holds, read with no JVM."""
+    rows = table.scan(selected_fields=("order_id", "ordered_at", "amount_eur")).to_arrow().to_pylist()
+    return Counter((row["order_id"], row["ordered_at"].isoformat(), row["amount_eur"]) for row in rows)
+
+
+def _values(client: Mapping[str, str]) -> list[bytes]:
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+    consumer = Consumer(
+        {**client, "group.id": "proof", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+    )
+    try:
+        partitions = consumer.list_topics(TOPIC).topics[TOPIC].partitions
+        consumer.assign([TopicPartition(TOPIC, p, OFFSET_BEGINNING) for p in partitions])
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(TOPIC, p))[1] for p in partitions}
+        values: list[bytes] = []
+        while any(_behind(place, ends) for place in consumer.position([TopicPartition(TOPIC, p) for p in partitions])):
+            values += [message.value() for message in consumer.consume(10_000, 1.0) if not message.error()]
+        return values
+    finally:
+        consumer.close()
+
+
+def _behind(place: object, ends: Mapping[int, int]) -> bool:
+    offset, partition = place.offset, place.partition  # type: ignore[attr-defined]
+    return bool(ends[partition] > max(offset, 0))

@@ -1,0 +1,213 @@
+"""The story of one backfill, told in the terminal: a bug, a contract, a replay beside live, a promotion, a way back."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from anabranch.adapters.embedded.stack import EmbeddedKafka
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.jvm.artifacts import Progress
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.demo import proof
+from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
+from anabranch.demo.words import Teller
+from anabranch.live.pace import Pace
+from anabranch.live.process import LivePipeline
+from anabranch.plan.slices import Slice
+from anabranch.project.scaffold import plan_project, write_project
+from anabranch.replay.replayer import SliceDone
+from anabranch.validate.report import Verdict
+from anabranch.wiring.backfill import BackfillRun, submit_contract
+from anabranch.wiring.workplace import Workplace, open_workplace
+
+EVENTS = 200_000
+RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzinfo=timezone.utc))
+TRANSFORM = Path("transforms") / "orders.py"
+BUG, FIX = '"GBP": "0.9200"', '"GBP": "1.1700"'
+
+
+class StoryError(RuntimeError):
+    """The demo's own check failed: what it tells would not be true."""
+
+
+@dataclass
+class Story:
+    folder: Path
+    teller: Teller
+    events: int = EVENTS
+    progress: Progress | None = None
+
+    def __call__(self) -> None:
+        """Tell it from the beginning, in a folder of its own. The stack is taken down at the end, whatever happens."""
+        self._project()
+        kafka = EmbeddedKafka(self.folder / ".anabranch", say=self.teller.aside)
+        try:
+            kafka.up(progress=self.progress)
+            self._acts(open_workplace(self.folder))
+        finally:
+            self._stop_live()
+            kafka.down()
+        self.teller.end(self.folder)
+
+    def _acts(self, workplace: Workplace) -> None:
+        self._a_bug_goes_live(workplace)
+        self._the_bug_is_found(workplace)
+        with self._live_goes_on(workplace) as sent, workplace.store() as store:
+            backfill = self._plan_and_replay(workplace, store)
+            self._promote_and_prove(backfill, "The run is joined into production: one commit, no data file rewritten.")
+            self._roll_back_and_prove(backfill)
+            self._promote_and_prove(backfill, "And once more: promotion and rollback work any number of times.")
+        self._nothing_was_lost(workplace, sent)
+        with workplace.store() as store:
+            self._close(BackfillRun(workplace, store, backfill.run_id))
+
+    def _project(self) -> None:
+        self.teller.act("A shop", f"A project in {self.folder}: a real Kafka broker, Spark and an Iceberg table.")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        write_project(plan_project(self.folder, "shop"))
+        contract = self.folder / "contracts" / "fix-currency.yaml"
+        contract.write_text(_contract(contract.read_text()))
+
+    def _a_bug_goes_live(self, workplace: Workplace) -> None:
+        self._edit(FIX, BUG)
+        client = workplace.kafka.client("shop")
+        make_topic(client)
+        with self.teller.doing(f"The shop sends {self.events:,} orders of three days, out of order, some late."):
+            send(client, orders(self.events))
+        self.teller.say("Live converts them to euros, pounds at the dollar's rate by mistake. Nobody has noticed.")
+        with self.teller.doing("Live is started, and catches up."):
+            LivePipeline(workplace, "orders").start(Pace(interval_seconds=1.0))
+            self._await_live(workplace)
+
+    def _the_bug_is_found(self, workplace: Workplace) -> None:
+        self.teller.act("A bug", "Somebody looks at the revenue in pounds. It is too low by a fifth.")
+        self._edit(BUG, FIX)
+        self.teller.say("The transform is mended, and live is restarted with it. The past is still wrong.")
+        with self.teller.doing("Live goes on with the mended code."):
+            live = LivePipeline(workplace, "orders")
+            live.stop()
+            live.start(Pace(interval_seconds=1.0))
+
+    def _plan_and_replay(self, workplace: Workplace, store: SqlRunStore) -> BackfillRun:
+        contract = self.folder / "contracts" / "fix-currency.yaml"
+        self.teller.act("A contract", f"{contract.name} says what is to be replayed, why, and what must be true after.")
+        run = submit_contract(workplace, store, contract, now=_now(), actor="demo")
+        backfill = BackfillRun(workplace, store, run.id)
+        plan = backfill.plan
+        offsets = sum(end - start for start, end in plan.source.ranges.values())
+        self.teller.say(
+            f"The plan is {plan.hash[:12]}: {offsets:,} offsets in {len(plan.slices)} slices, "
+            f"{plan.target.rows:,} rows of {plan.target.table} to be replaced."
+        )
+        before = IcebergTarget(workplace.catalog.open(), plan.target.table).head()
+        with backfill.hold() as hold:
+            with self.teller.doing("History is replayed beside production, into staging, while live goes on."):
+                backfill.replay(hold, _Watch(self.teller))
+            with self.teller.doing("Staging is validated."):
+                report = backfill.validate(hold, _now())
+        if report.verdict is not Verdict.ACCEPTED:
+            raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")
+        self.teller.say(
+            f"{len(report.results)} checks held; {sum(b.changed for b in report.buckets)} of "
+            f"{len(report.buckets)} hours change. Readers of production saw nothing of it (base {before})."
+        )
+        return backfill
+
+    def _promote_and_prove(self, backfill: BackfillRun, words: str) -> None:
+        self.teller.act("Promotion", words)
+        with self.teller.doing("Promoting."), backfill.hold() as hold:
+            backfill.promote(hold, _Watch(self.teller), _now())
+
+    def _roll_back_and_prove(self, backfill: BackfillRun) -> None:
+        self.teller.act("A way back", "Rolled back: the former rows of the range return, what live wrote since stays.")
+        with self.teller.doing("Rolling back."), backfill.hold() as hold:
+            backfill.roll_back(hold)
+
+    def _nothing_was_lost(self, workplace: Workplace, sent: list[int]) -> None:
+        self.teller.act("The proof", "A plain consumer reads all of Kafka, plain Python recomputes every row.")
+        with self.teller.doing("Counting."):
+            self._await_live(workplace)
+            wanted = proof.expected(workplace.kafka.client("proof"), RANGE, self.events)
+            table = workplace.catalog.open().load_table("shop.orders")
+            have = proof.found(table)
+        if wanted != have:
+            raise StoryError(f"{(wanted - have).total()} rows missing, {(have - wanted).total()} rows too many")
+        self.teller.say(
+            f"{have.total():,} rows, each exactly once: right inside the range, untouched outside it, and none of the "
+            f"{sum(sent):,} orders lost that live took in meanwhile."
+        )
+
+    def _close(self, backfill: BackfillRun) -> None:
+        with self.teller.doing("The run is closed; its record is kept."), backfill.hold() as hold:
+            record = backfill.close(hold)
+        isolation = record["isolation"]
+        self.teller.say(f"Isolation held: {isolation['holds']}." if isinstance(isolation, dict) else "")
+        self.teller.page(backfill.folder / "validation.html")
+
+    @contextmanager
+    def _live_goes_on(self, workplace: Workplace) -> Iterator[list[int]]:
+        """The shop goes on selling while the backfill runs: inside the range too, since some orders are very late."""
+        stop, sent = threading.Event(), [0]
+        client = workplace.kafka.client("shop")
+
+        def sell() -> None:
+            while not stop.wait(0.5):
+                beginning = RANGE[0] if sent[0] % 400 else BEGINNING + SPAN
+                first = self.events + sent[0]
+                sent[0] += send(client, orders(100, first=first, beginning=beginning, span=timedelta(minutes=10)))
+
+        seller = threading.Thread(target=sell, name="shop")
+        seller.start()
+        try:
+            yield sent
+        finally:
+            stop.set()
+            seller.join()
+
+    def _await_live(self, workplace: Workplace, patience: float = 180.0) -> None:
+        live = LivePipeline(workplace, "orders")
+        deadline = time.monotonic() + patience
+        while (lag := live.status().lag) is None or lag.total:
+            if time.monotonic() > deadline:
+                raise StoryError(f"live did not catch up: {lag}")
+            time.sleep(0.5)
+
+    def _stop_live(self) -> None:
+        LivePipeline(open_workplace(self.folder), "orders").stop()
+
+    def _edit(self, former: str, new: str) -> None:
+        path = self.folder / TRANSFORM
+        path.write_text(path.read_text().replace(former, new))
+
+
+class _Watch:
+    """Progress of the replay in the teller's voice."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+        events = sum(account.output for account in done.ledger.accounts.values())
+        self._teller.aside(f"slice {piece.id}: {piece.width:,} offsets, {events:,} events, {seconds:.1f} s")
+
+    def resting(self, seconds: float, reason: str) -> None:
+        self._teller.aside(f"{reason}: {seconds:.1f} s")
+
+    def interrupted(self) -> bool:
+        return False
+
+
+def _contract(text: str) -> str:
+    start, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in RANGE)
+    return text.replace("2025-06-01T00:00:00Z", start).replace("2025-06-08T00:00:00Z", end)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

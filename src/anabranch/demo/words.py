@@ -1,0 +1,65 @@
+"""How the demo speaks: acts with a heading, sentences, and a tick with the time behind everything that was done."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 96
+
+
+class Teller:
+    def __init__(self, console: Console, *, chatty: bool = False) -> None:
+        self._console = console
+        self._chatty = chatty
+        self._began = time.monotonic()
+        self._page: Path | None = None
+
+    def act(self, title: str, words: str) -> None:
+        self._console.print(f"\n{title}", style="bold", markup=False)
+        self.say(words)
+
+    def say(self, words: str) -> None:
+        for line in textwrap.wrap(words, WIDTH):
+            self._console.print(f"  {line}", markup=False)
+
+    def aside(self, words: str) -> None:
+        """What only matters when something goes wrong."""
+        if self._chatty:
+            self._console.print(f"    {words}", style="dim", markup=False)
+
+    @contextmanager
+    def doing(self, words: str) -> Iterator[None]:
+        """Something that takes a while: said before, ticked off after."""
+        started = time.monotonic()
+        if self._console.is_terminal:
+            with self._console.status(f"  {words}"):
+                yield
+        else:
+            yield
+        self._console.print(f"  ✓ {words}  {time.monotonic() - started:.0f} s", style="green", markup=False)
+
+    def page(self, path: Path) -> None:
+        self._page = path
+
+    def end(self, folder: Path) -> None:
+        seconds = time.monotonic() - self._began
+        self._console.print(f"\nDone in {seconds:.0f} s. The page of the validation:", style="bold", markup=False)
+        self._console.print(f"  {self._page}", markup=False)
+        self._console.print("and try it yourself:", style="bold", markup=False)
+        for command in (
+            f"cd {folder}",
+            "anabranch dev up",
+            "anabranch live start orders",
+            "anabranch list --all",
+            "anabranch plan -f contracts/fix-currency.yaml",
+            "anabranch dev down",
+        ):
+            self._console.print(f"  {command}", markup=False)
