@@ -1,0 +1,116 @@
+"""The same project on a Spark standalone cluster, by configuration alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.fixtures.broker import KafkaForTests, eventually
+from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
+
+from anabranch.wiring.workplace import Workplace, open_workplace
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+PROJECT = """\
+apiVersion: anabranch/v1
+kind: Project
+metadata: {{name: shop}}
+spec:
+  defaultContext: cluster
+  contexts:
+    cluster:
+      kafka: {{bootstrap: "{bootstrap}"}}
+      spark:
+        master: {master}
+        driverMemory: 512m
+        options:
+          spark.driver.host: 127.0.0.1
+          spark.driver.bindAddress: 127.0.0.1
+          spark.executor.memory: 512m
+          spark.executor.cores: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with spark_cluster(folder, workers=2) as running:
+        yield running
+    # Executors and their Python workers are known by where they run.
+    left = [each for each in psutil.process_iter(["cwd"]) if (each.info["cwd"] or "").startswith(str(folder))]
+    assert left == [], "the cluster left a process behind"
+
+
+@pytest.fixture
+def workplace(cluster: SparkCluster, kafka: KafkaForTests, tmp_path: Path) -> Workplace:
+    (tmp_path / "anabranch.yaml").write_text(PROJECT.format(bootstrap=kafka.bootstrap, master=cluster.master))
+    return open_workplace(tmp_path)
+
+
+def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: KafkaForTests, workplace: Workplace) -> None:
+    from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
+    from anabranch.adapters.spark.kafka_source import read_offsets
+    from anabranch.adapters.spark.session import stop_spark
+
+    topic = kafka.create_topic(kafka.unique_name("orders"), partitions=4)
+    kafka.produce(topic, ({"value": f"order {n}", "partition": n % 4} for n in range(2000)))
+    client = workplace.kafka.client("anabranch-test")
+    ranges = offset_ranges(client, describe_topic(client, topic))
+
+    session = workplace.spark("cluster test")
+    try:
+        assert session.sparkContext.master == cluster.master
+        _both_workers_run_our_python(session, cluster)
+
+        records = read_offsets(
+            session,
+            bootstrap=workplace.kafka.bootstrap,
+            topic=topic,
+            ranges=ranges,
+            client_id="anabranch-test",
+            options=workplace.kafka.spark(),
+        )
+        session.sql("CREATE NAMESPACE lake.shop")
+        shaped = records.selectExpr("partition", "offset", "CAST(value AS STRING) AS value")
+        shaped.writeTo("lake.shop.orders").create()
+        counted = session.table("lake.shop.orders").count()
+    finally:
+        stop_spark(session)
+
+    written = workplace.catalog.open().load_table("shop.orders").scan().to_arrow().to_pylist()
+    wanted = [(r.partition, r.offset, (r.value or b"").decode()) for r in kafka.read_all(topic)]
+    assert len(wanted) == counted == 2000
+    assert sorted((row["partition"], row["offset"], row["value"]) for row in written) == sorted(wanted)
+
+
+def _both_workers_run_our_python(session: object, cluster: SparkCluster) -> None:
+    """A Python function on every worker says where it runs and on which interpreter."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import udf
+
+    assert isinstance(session, SparkSession)
+
+    @udf("string")
+    def whereabouts(_n: int) -> str:
+        import os
+        import sys
+        import time
+
+        time.sleep(0.2)  # long enough that one free core does not take all the tasks
+        return f"{sys.executable}|{os.getcwd()}"  # noqa: PTH109
+
+    seen: set[str] = set()
+
+    def everywhere() -> bool:
+        rows = session.range(0, 6, 1, 6).select(whereabouts("id").alias("at")).collect()
+        seen.update(row["at"] for row in rows)
+        folders = {str(cluster.worker_folder(number)) for number in range(2)}
+        return all(any(f"|{folder}/" in place for place in seen) for folder in folders)
+
+    # The first executor may be there long before the second.
+    eventually(everywhere, seconds=180)
+    assert {place.split("|")[0] for place in seen} == {sys.executable}
