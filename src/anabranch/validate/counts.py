@@ -49,7 +49,8 @@ def _per_bucket(evidence: Evidence) -> Result:
     largest = sorted(changes, key=lambda change: (-abs(change[2] - change[1]), change[0]))[:SAMPLE]
     found = f"{counted(staged.total.rows, 'row')} after, {base.total.rows:,} before"
     if changes:
-        found += f"; {counted(len(changes), grain.value)} differ by more than {float(BIG):.0%}"
+        differ = counted(len(changes), f"{grain.value} differs", f"{grain.value}s differ")
+        found += f"; {differ} by more than {float(BIG):.0%}"
     return Result(
         f"rows per {grain.value}",
         Outcome.WARNED if changes else Outcome.PASSED,

@@ -86,7 +86,9 @@ CHANGES = [
 
 def frame(spark: SparkForTests, rows: Sequence[dict[str, str]], number: str | None = None) -> DataFrame:
     """The rows, typed as the schema says; with the column `number` they are counted, from 0."""
-    kinds = {field.name: field.dataType.simpleString() for field in StructType.fromDDL(SCHEMA)}
+    schema = StructType.fromDDL(SCHEMA)
+    assert isinstance(schema, StructType)
+    kinds = {field.name: field.dataType.simpleString() for field in schema}
     names = [*kinds, *([] if number is None else [number])]
     lines = []
     for n, row in enumerate(rows):

@@ -62,7 +62,7 @@ def test_without_an_expectation_big_differences_are_shown_and_not_failed() -> No
     assert only(counts.check, evidence(staged=staged(first=9))).outcome is PASSED
     result = only(counts.check, evidence(staged=staged(first=0)))
     assert result.outcome is WARNED
-    assert result.found == "8 rows after, 16 before; 1 hour differ by more than 20%"
+    assert result.found == "8 rows after, 16 before; 1 hour differs by more than 20%"
     assert result.sample == ({"hour": "2025-06-01T00:00:00.000000Z", "before": 8, "after": 0},)
 
 
