@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -94,8 +94,8 @@ class Workplace:
             self.state.mkdir(exist_ok=True)
         return open_store(control_database_url(self.loaded), create=create)
 
-    def spark(self, name: str) -> SparkSession:
-        """The Spark session of this process, started now if there is none."""
+    def spark(self, name: str, *, inherit: Sequence[int] = ()) -> SparkSession:
+        """The Spark session of this process, started now if there is none; its JVM keeps `inherit` open."""
         from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
         from anabranch.adapters.spark.session import start_spark
 
@@ -107,6 +107,7 @@ class Workplace:
             options={**self.catalog.spark_options(), **_plain(settings.options)},
             log=self.state / "logs" / "spark.log",
             driver_memory=settings.driver_memory,
+            inherit=inherit,
         )
 
 

@@ -51,11 +51,15 @@ def start_spark(
     options: Mapping[str, str],
     log: Path,
     driver_memory: str = "1g",
+    inherit: Sequence[int] = (),
 ) -> SparkSession:
     """A session on `master`, or the one this process already has. What the JVM says goes to `log`.
 
     `options` win over the defaults and over the loopback addresses of a local master. They reach Spark over the
     gateway, not on the JVM's command line, where any user of the machine could read a password in the process list.
+
+    The JVM keeps the open files in `inherit` for as long as it lives: a lock held so outlives a killed Python until
+    the JVM, which may be in the middle of a commit, is gone too.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -75,7 +79,8 @@ def start_spark(
     gateway: Any = None
     try:
         with log.open("ab") as words:
-            gateway = launch_gateway(_conf(launch), {"stdout": words, "stderr": words})  # type: ignore[no-untyped-call]
+            popen = {"stdout": words, "stderr": words, "pass_fds": tuple(inherit)}
+            gateway = launch_gateway(_conf(launch), popen)  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **local, **options, **launch}))
     except (PySparkRuntimeError, Py4JError, OSError) as error:
         if gateway is not None:

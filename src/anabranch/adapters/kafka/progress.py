@@ -1,0 +1,52 @@
+"""Progress written to a consumer group without joining it, so that ordinary Kafka tools show the lag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anabranch.adapters.kafka.topics import SECONDS, admin, unreachable
+
+
+class GroupProgress:
+    """Commits offsets to one group for one topic. It never subscribes, so no member shows and nothing is rebalanced."""
+
+    def __init__(self, client: Mapping[str, str], group: str, topic: str) -> None:
+        from confluent_kafka import Consumer
+
+        self._topic = topic
+        settings: dict[str, Any] = {**client, "group.id": group, "enable.auto.commit": False, "log_level": 0}
+        self._consumer = Consumer(settings)
+
+    def commit(self, position: Mapping[int, int]) -> str | None:
+        """Say where reading goes on. Returns why the cluster refused, if it did: the table counts, not the group."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        offsets = [TopicPartition(self._topic, partition, offset) for partition, offset in sorted(position.items())]
+        try:
+            answers = self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            return str(error.args[0])
+        refused = [answer.error for answer in answers or [] if answer.error is not None]
+        return str(refused[0]) if refused else None
+
+    def __enter__(self) -> GroupProgress:
+        return self
+
+    def __exit__(self, *_how: object) -> None:
+        self._consumer.close()
+
+
+def committed(client: Mapping[str, str], group: str, topic: str) -> dict[int, int]:
+    """Where the group stands in each partition of the topic that it has committed to."""
+    from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+
+    asking = admin(client)
+    asked = [ConsumerGroupTopicPartitions(group)]
+    try:
+        found = asking.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return {}
+        raise unreachable(client) from error
+    return {tp.partition: tp.offset for tp in found.topic_partitions if tp.topic == topic and tp.offset >= 0}

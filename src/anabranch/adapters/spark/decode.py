@@ -1,0 +1,135 @@
+"""From Kafka records to events: every value is decoded by the declared schema, or named bad with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+from anabranch.adapters.spark.json_types import as_read, converted, flawed
+from anabranch.adapters.spark.moments import event_time
+from anabranch.contract.pipeline import EventTime, PipelineSpec
+
+NOT_OF_THE_SCHEMA = "value is not JSON of the schema"
+NO_EVENT_TIME = "no event time"
+
+EVENT_TIME = "_event_time"
+REASON = "_reason"
+"""Why the record is bad; null for a good one and for a tombstone."""
+TOMBSTONE = "_tombstone"
+RAW = "_raw"
+"""The value of a bad record as it came; null otherwise, so that keeping decoded records costs no second copy."""
+
+BYTES = "_bytes"
+"""How much the record was: key and value."""
+
+_STRICT = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": "bad",
+    # JSON as its standard has it. Spark would take single quotes and NaN, which no other reader of the topic takes.
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+    "timeZone": "UTC",
+}
+
+
+def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
+    """One row per record of a Kafka source: the schema's columns, the `_` columns, `_event_time`, and what is wrong.
+
+    No input can fail the job or give a null in silence: a value that is not one JSON object, or has a field of
+    another type than declared, is bad as a whole. Fields that are absent or null are null.
+    """
+    schema = declared_columns(spec)
+    parsed = raw.select(
+        F.col("value").alias("_value"),
+        F.col("topic").alias("_topic"),
+        F.col("partition").alias("_partition"),
+        F.col("offset").alias("_offset"),
+        F.col("timestamp").alias("_timestamp"),
+        F.col("key").alias("_key"),
+        F.col("headers").alias("_headers"),
+        F.xxhash64("value").alias("_hash"),
+        _parsed(F.col("value"), as_read(schema)).alias("_parsed"),
+    )
+    record = F.col("_parsed.v")[0]
+    columns = {field.name: converted(record[field.name], field.dataType) for field in schema.fields}
+    broken = _broken(record, schema)
+    moment = _moment(columns, schema, spec.event_time)
+    reason = (
+        F.when(F.col("_value").isNull(), None)
+        .when(broken, NOT_OF_THE_SCHEMA)
+        .when(moment.isNull(), NO_EVENT_TIME)
+        .otherwise(None)
+    )
+    return parsed.select(
+        *(column.alias(name) for name, column in columns.items()),
+        *("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers"),
+        moment.alias(EVENT_TIME),
+        reason.alias(REASON),
+        F.col("_value").isNull().alias(TOMBSTONE),
+        F.when(reason.isNotNull(), F.col("_value")).alias(RAW),
+        (F.coalesce(F.length("_key"), F.lit(0)) + F.coalesce(F.length("_value"), F.lit(0))).alias(BYTES),
+    )
+
+
+def declared_columns(spec: PipelineSpec) -> StructType:
+    """The fields of the value with their types, as Spark knows them."""
+    schema = StructType.fromDDL(spec.source.ddl)
+    if not isinstance(schema, StructType):
+        raise TypeError(f"{spec.source.ddl} is not a list of columns")
+    return schema
+
+
+def events_of(decoded: DataFrame) -> DataFrame:
+    """The good records, as the transform sees them and with `_event_time`."""
+    return decoded.where(F.col(REASON).isNull() & ~F.col(TOMBSTONE)).drop(REASON, TOMBSTONE, RAW, BYTES)
+
+
+def bad_of(decoded: DataFrame) -> DataFrame:
+    """The bad records: their coordinates, raw bytes and reason."""
+    return decoded.where(F.col(REASON).isNotNull()).select(
+        F.col("_topic").alias("topic"),
+        F.col("_partition").alias("partition"),
+        F.col("_offset").alias("offset"),
+        F.col("_timestamp").alias("timestamp"),
+        F.col("_key").alias("key"),
+        F.col(RAW).alias("value"),
+        F.col(REASON).alias("reason"),
+    )
+
+
+def _parsed(value: Column, schema: DataType) -> Column:
+    """The value between brackets and its own hash behind it.
+
+    Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
+    anything behind it is a syntax error, and only a value that closes the array itself and then writes its own hash
+    could pass, which nobody writes by accident.
+    """
+    text = value.cast("string")
+    hash_text = F.xxhash64(value).cast("string")
+    wrapped = F.concat(F.lit('{"v":['), text, F.lit('],"h":'), hash_text, F.lit("}"))
+    return F.from_json(wrapped, f"v array<{schema.simpleString()}>, h bigint, bad string", _STRICT)
+
+
+def _moment(columns: Mapping[str, Column], schema: StructType, declared: EventTime) -> Column:
+    if declared.field == "_timestamp":
+        return F.col("_timestamp")
+    field = next(field for field in schema.fields if field.name.lower() == declared.field.lower())
+    return event_time(columns[field.name], field.dataType, declared.format)
+
+
+def _broken(record: Column, schema: StructType) -> Column:
+    whole = (
+        F.is_valid_utf8(F.col("_value").cast("string"))
+        & F.col("_parsed.bad").isNull()
+        & (F.col("_parsed.h") == F.col("_hash"))
+        & (F.size("_parsed.v") == 1)
+        & record.isNotNull()
+    )
+    flaws = (flawed(record[field.name], field.dataType) for field in schema.fields)
+    return ~F.coalesce(whole, F.lit(False)) | reduce(
+        lambda one, other: one | other, (flaw for flaw in flaws if flaw is not None), F.lit(False)
+    )

@@ -1,0 +1,109 @@
+"""Loads the transform's modules from the project's own files, fresh, apart from every other module of the process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module, invalidate_caches
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from threading import RLock
+from types import CodeType, ModuleType
+
+from pyspark import cloudpickle
+
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+
+_ALONE = RLock()
+"""Modules are the whole process's: only one project's may be at home at a time."""
+
+_TAKEN = frozenset(sys.stdlib_module_names) | {"anabranch", "pyspark", "py4j"}
+
+
+class ModuleNameTakenError(AnabranchError):
+    code = "transform.name-taken"
+    exit_code = ExitCode.USAGE
+
+
+class ProjectModules:
+    """The modules below one top name of a project (`transforms`), loaded from their source as it is now.
+
+    They are in `sys.modules` only while code of theirs runs (`at_home`), so that two projects, or two versions of
+    one, live side by side in one process. No other folder of the project can be imported: the code digest covers
+    the top folder, and what it does not cover must not run.
+    """
+
+    def __init__(self, folder: Path, top: str) -> None:
+        if top in _TAKEN:
+            raise ModuleNameTakenError(
+                f"A transform can't be kept in {top}: Python has a module of that name already.",
+                untouched=NOTHING_TOUCHED,
+                next_step=f"rename {top}, for example to transforms, in the project and in the pipeline",
+            )
+        self._top = top
+        self._finder = _Finder(folder, top)
+        self._loaded: dict[str, ModuleType] = {}
+
+    def load(self, module: str) -> ModuleType:
+        with self.at_home():
+            loaded = import_module(module)
+            # Functions travel to the workers by value: a worker that is used again would keep an older version.
+            cloudpickle.register_pickle_by_value(sys.modules[self._top])  # type: ignore[no-untyped-call]
+        return loaded
+
+    @contextmanager
+    def at_home(self) -> Iterator[None]:
+        """While this lasts, importing the top name means this project's modules."""
+        with _ALONE:
+            strangers = self._take_out()
+            sys.modules.update(self._loaded)
+            sys.meta_path.insert(0, self._finder)
+            invalidate_caches()
+            try:
+                yield
+            finally:
+                sys.meta_path.remove(self._finder)
+                self._loaded = self._take_out()
+                sys.modules.update(strangers)
+
+    def _take_out(self) -> dict[str, ModuleType]:
+        names = [name for name in sys.modules if name.split(".", 1)[0] == self._top]
+        return {name: sys.modules.pop(name) for name in names}
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, folder: Path, top: str) -> None:
+        self._folder = folder
+        self._top = top
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        if name.split(".", 1)[0] != self._top:
+            return None
+        place = self._folder.joinpath(*name.split("."))
+        package, module = place / "__init__.py", place.with_name(f"{place.name}.py")
+        if package.is_file():
+            loader = _FromSource(name, str(package))
+            return spec_from_file_location(name, package, loader=loader, submodule_search_locations=[str(place)])
+        if module.is_file():
+            return spec_from_file_location(name, module, loader=_FromSource(name, str(module)))
+        if place.is_dir():
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [str(place)]
+            return spec
+        raise ModuleNotFoundError(f"there is no module {name} in the project", name=name)
+
+
+class _FromSource(SourceFileLoader):
+    """Compiles the file every time. A cached one is taken for fresh if its size and the second it was written agree."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)

@@ -1,0 +1,108 @@
+"""The rows a transform gave, checked against the target's columns. Nothing is cast in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
+
+from anabranch.errors import AnabranchError, ExitCode
+
+COORDINATES = {"_partition": "int", "_offset": "bigint"}
+"""What every row must carry: without them nobody can say what became of an event."""
+
+
+class OutputError(AnabranchError):
+    """The transform's rows are not what the target takes."""
+
+    code = "transform.output"
+    exit_code = ExitCode.REFUSED
+
+
+def require_coordinates(rows: DataFrame) -> None:
+    """Refuse rows that don't say which record they come from."""
+    for name, kind in COORDINATES.items():
+        found = _named(rows.schema, name)
+        if found is None:
+            raise _refused(
+                f"The transform's output has no column {name}, so nobody could say what became of an event.",
+                'carry `_partition` and `_offset` through: .select("_partition", "_offset", …)',
+            )
+        if found.simpleString() != kind:
+            raise _refused(
+                f"The transform's output has {name} as {found.simpleString()} instead of {kind}.",
+                f"leave {name} as it came",
+            )
+
+
+def own_columns(rows: DataFrame) -> StructType:
+    """The output's columns without those that only say where a record came from."""
+    return StructType([field for field in rows.schema.fields if not field.name.startswith("_")])
+
+
+def align(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> DataFrame:
+    """The rows with exactly the target's columns, in its order, and behind them the `_` columns named in `keep`.
+
+    Columns that begin with `_` and are not the target's are dropped. Any other difference is an error, since a
+    column left out would become null, and a cast could change values, with nobody told.
+    """
+    require_coordinates(rows)
+    _refuse_doubles(rows)
+    given = {field.name.lower(): field for field in rows.schema.fields}
+    wanted = {field.name.lower() for field in target.fields}
+    missing = [field.name for field in target.fields if field.name.lower() not in given]
+    extra = [field.name for field in rows.schema.fields if field.name.lower() not in wanted]
+    extra = [name for name in extra if not name.startswith("_")]
+    other = [
+        f"{field.name} is {given[field.name.lower()].dataType.simpleString()}, the target has "
+        f"{field.dataType.simpleString()}"
+        for field in target.fields
+        if field.name.lower() in given
+        and given[field.name.lower()].dataType.simpleString() != field.dataType.simpleString()
+    ]
+    problems = [
+        *([f"missing: {', '.join(missing)}"] if missing else []),
+        *([f"not in the target: {', '.join(extra)}"] if extra else []),
+        *other,
+    ]
+    if problems:
+        raise _refused(
+            f"The transform's output does not fit the target: {'; '.join(problems)}.",
+            "change the transform (cast there what must be cast), or alter the table",
+        )
+    columns = [F.col(f"`{given[field.name.lower()].name}`").alias(field.name) for field in target.fields]
+    return rows.select(*columns, *(F.col(name) for name in keep if name.lower() not in wanted))
+
+
+def time_column(columns: StructType, event_time_field: str) -> str:
+    """The column by whose hour a new target is partitioned: the only timestamp, or the one named like the event's."""
+    moments = [f.name for f in columns.fields if isinstance(f.dataType, TimestampType | TimestampNTZType)]
+    named = [name for name in moments if name.lower() == event_time_field.lower()]
+    chosen = moments if len(moments) == 1 else named
+    if chosen:
+        return chosen[0]
+    found = f"several timestamp columns ({', '.join(moments)})" if moments else "no timestamp column"
+    raise _refused(
+        f"The target is not there yet, and the transform's output has {found}: nothing says by which to partition it.",
+        f"name one of them {event_time_field}, or create the table yourself, partitioned by time",
+    )
+
+
+def _refuse_doubles(rows: DataFrame) -> None:
+    names = [name.lower() for name in rows.columns]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        raise _refused(
+            f"The transform's output has {', '.join(doubles)} more than once.",
+            "give each column its own name with `alias`",
+        )
+
+
+def _named(schema: StructType, name: str) -> DataType | None:
+    return next((field.dataType for field in schema.fields if field.name.lower() == name), None)
+
+
+def _refused(what: str, next_step: str) -> OutputError:
+    return OutputError(what, untouched="No row was written.", next_step=next_step)

@@ -1,0 +1,192 @@
+"""One batch of live: decoded, bad records set aside, transformed, and committed to main exactly once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Lock
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
+from anabranch.adapters.iceberg.live import TOPIC, LiveCommit, last_live_commit, live_commit_id
+from anabranch.adapters.spark.decode import EVENT_TIME, REASON, bad_of, decode, events_of
+from anabranch.adapters.spark.quarantine import Batch, Quarantine
+from anabranch.adapters.spark.rows import align
+from anabranch.adapters.spark.target_table import spark_name
+from anabranch.adapters.spark.transform import Transform
+from anabranch.contract.pipeline import Pipeline
+from anabranch.crashpoints import reach
+from anabranch.live.errors import CONTINUES, OutOfStepError
+from anabranch.live.offsets import batch_offsets, query_id
+from anabranch.live.progress import BatchDone
+from anabranch.plan.slices import Offsets
+from anabranch.promote.history import Author
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class StopAskedError(Exception):
+    """Ends the query before the next batch, when live was asked to stop."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was counted while a batch was decoded."""
+
+    records: int
+    bad: int
+    event_time: str | None
+
+
+@dataclass
+class BatchWriter:
+    """What Structured Streaming calls for each batch.
+
+    A batch is run again only after a restart, and only the last one: so the table is asked whether it has the batch
+    already when the first one comes, and never after.
+    """
+
+    catalog: IcebergCatalog
+    pipeline: Pipeline
+    transform: Transform
+    columns: StructType
+    """The target's."""
+    topic: str
+    """UUID."""
+    checkpoint: Path
+    still_same_topic: Callable[[], object]
+    """Raises if the topic was deleted or made again."""
+    commit_group: Callable[[dict[int, int]], object]
+    report: Callable[[BatchDone, Offsets], None]
+    clock: Callable[[], float] = time.time
+    failure: BaseException | None = None
+    """The first error of a batch as it was raised; Spark passes on only its text."""
+    last: int | None = None
+    """The last batch that is done."""
+    _stopping: bool = False
+    _resumed: bool = False
+    _at_work: Lock = field(default_factory=Lock)
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        with self._at_work:
+            if self._stopping:
+                raise StopAskedError
+            try:
+                self._run(batch, number)
+                self.last = number
+            except BaseException as error:
+                self.failure = self.failure or error
+                raise
+
+    def finish(self) -> None:
+        """Return once no batch is at work; none begins after that."""
+        with self._at_work:
+            self._stopping = True
+
+    def _run(self, batch: DataFrame, number: int) -> None:
+        started = self.clock()
+        query = query_id(self.checkpoint)
+        offsets = batch_offsets(self.checkpoint, number, self.pipeline.spec.source.topic)
+        commit = live_commit_id(query, number)
+        if not self._resumed and self._is_there(commit, number, offsets):
+            seen, rows = Seen(0, 0, None), 0
+        else:
+            seen, rows = self._write(batch, query, number, offsets)
+        self._resumed = True
+        reach("live.group.before")
+        self.commit_group({partition: end for partition, (_, end) in offsets.items()})
+        reach("live.group.after")
+        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time)
+        self.report(done, offsets)
+
+    def _is_there(self, commit: str, number: int, offsets: Offsets) -> bool:
+        """Whether the table has the batch. If not, it must stand exactly where the batch begins."""
+        last = self._last_commit()
+        if last is not None and last.id == commit:
+            return True
+        if last is None or last.topic != self.topic:
+            in_step = number == 0
+        else:
+            in_step = all(offsets.get(p, (None,))[0] == end for p, end in last.position.items())
+        if not in_step:
+            raise OutOfStepError(
+                f"Live's checkpoint goes on with batch {number}, and {self.pipeline.spec.target.table} does not stand "
+                f"where that batch begins{'' if last is None else f': its last one of live is {last.id}'}.",
+                untouched=CONTINUES,
+                next_step=f"if the table was set back or made anew on purpose, remove {self.checkpoint}: "
+                "live then goes on from where the table stands",
+                batch=number,
+            )
+        return False
+
+    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[Seen, int]:
+        # Kept, because the records are gone through three times: to count, to set aside, to write.
+        decoded = decode(batch, self.pipeline.spec).persist()
+        try:
+            seen = _count(decoded)
+            # Asked after reading: a topic made again never gets its former UUID back.
+            self.still_same_topic()
+            commit = live_commit_id(query, number)
+            reach("live.quarantine.before")
+            aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
+            Quarantine(self.catalog, self.pipeline).set_aside(bad_of(decoded), aside, seen.bad)
+            reach("live.quarantine.after")
+            rows = align(self.transform(events_of(decoded)), self.columns)
+            reach("live.commit.before")
+            self._append(rows, commit, self._properties(commit, query, number, offsets))
+            reach("live.commit.after")
+        finally:
+            decoded.unpersist()
+        landed = self._last_commit()
+        return seen, landed.rows if landed is not None and landed.id == commit else 0
+
+    def _append(self, rows: DataFrame, commit: str, properties: dict[str, str]) -> None:
+        """Also when there are no rows: the end of the last commit is then always where live stands."""
+        options = {f"snapshot-property.{name}": value for name, value in properties.items()}
+        try:
+            with self.transform.blamed():
+                rows.writeTo(spark_name(self.catalog, self.pipeline.spec.target.table)).options(**options).append()
+        except Exception:
+            # The commit may have landed though its answer was lost: the table knows, and a blind retry would double it.
+            last = self._last_commit()
+            if last is None or last.id != commit:
+                raise
+
+    def _properties(self, commit: str, query: str, number: int, offsets: Offsets) -> dict[str, str]:
+        return {
+            props.AUTHOR: Author.LIVE.value,
+            props.COMMIT: commit,
+            props.PIPELINE: self.pipeline.metadata.name,
+            props.CODE: self.transform.digest,
+            props.QUERY: query,
+            props.BATCH: str(number),
+            props.OFFSETS: props.write_offsets(offsets),
+            TOPIC: self.topic,
+        }
+
+    def _last_commit(self) -> LiveCommit | None:
+        table = self.catalog.open().load_table(self.pipeline.spec.target.table)
+        return last_live_commit(table, self.pipeline.metadata.name)
+
+
+def _count(decoded: DataFrame) -> Seen:
+    good = F.when(F.col(REASON).isNull(), F.col(EVENT_TIME))
+    found = decoded.agg(
+        F.count(F.lit(1)).alias("records"), F.count(REASON).alias("bad"), F.unix_micros(F.max(good)).alias("newest")
+    ).first()
+    if found is None:
+        raise AssertionError("an aggregate without groups has one row")
+    return Seen(found["records"], found["bad"], None if found["newest"] is None else _text(found["newest"]))
+
+
+def _text(micros: int) -> str:
+    seconds, rest = divmod(micros, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=rest)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

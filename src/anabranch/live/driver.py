@@ -1,0 +1,161 @@
+"""Runs live for one pipeline until it is asked to stop or cannot go on, and says which in its record."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from anabranch.adapters.embedded.process import seen
+from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
+from anabranch.adapters.kafka.progress import GroupProgress
+from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.spark.quarantine import Quarantine
+from anabranch.adapters.spark.session import stop_spark
+from anabranch.adapters.spark.target_table import ensure_target
+from anabranch.adapters.spark.transform import Transform, load_transform, ship
+from anabranch.contract.load import LoadedPipeline
+from anabranch.errors import AnabranchError
+from anabranch.live.batch import BatchWriter
+from anabranch.live.errors import CONTINUES, StreamFailedError
+from anabranch.live.layout import LiveLayout
+from anabranch.live.lock import only_driver
+from anabranch.live.offsets import is_committed
+from anabranch.live.pace import Pace, client_id
+from anabranch.live.progress import ProgressKeeper
+from anabranch.live.query import start_query, starting_offsets
+from anabranch.live.record import DriverRecord, Phase, save_record
+from anabranch.live.topic import same_topic
+from anabranch.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOCK_SECONDS = 30.0
+POLL_SECONDS = 0.1
+COMMIT_LOG_SECONDS = 5.0
+
+
+@dataclass
+class Driver:
+    workplace: Workplace
+    loaded: LoadedPipeline
+    pace: Pace
+    stop: Event
+    say: Callable[[str], None]
+    ready: Callable[[], None] = lambda: None
+    """Called once Spark is there, before the query starts."""
+    _record: DriverRecord = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.layout = LiveLayout(self.workplace.state.resolve(), self.loaded.name)
+        self._record = DriverRecord(seen(psutil.Process()), Phase.STARTING)
+
+    def run(self) -> None:
+        with only_driver(self.layout.lock, LOCK_SECONDS) as lock:
+            self._note(Phase.STARTING)
+            try:
+                self._serve(lock)
+            except AnabranchError as error:
+                self._note(Phase.FAILED, error=error.as_dict())
+                raise
+            except Exception as error:
+                failed = self._failure(error)
+                self._note(Phase.FAILED, error=failed.as_dict())
+                raise failed from error
+            self._note(Phase.STOPPED)
+
+    def _serve(self, lock: int) -> None:
+        self.say(f"live {self.loaded.name}: process {os.getpid()}, {self.pace}")
+        pipeline = self.loaded.pipeline
+        topic = self._same_topic()
+        transform = load_transform(self.workplace.folder, pipeline)
+        session = self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
+        self.ready()
+        try:
+            with GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group:
+                keeper = ProgressKeeper(self.layout.progress, group.commit, self.say)
+                writer = self._writer(session, transform, topic, keeper)
+                query = self._start(session, topic, writer)
+                self._note(Phase.RUNNING, code=transform.digest, query=str(query.id))
+                self._watch(query, writer)
+        finally:
+            stop_spark(session)
+
+    def _writer(self, session: SparkSession, transform: Transform, topic: Topic, keeper: ProgressKeeper) -> BatchWriter:
+        pipeline, catalog = self.loaded.pipeline, self.workplace.catalog
+        ship(session, transform, pipeline)
+        columns = ensure_target(session, catalog, pipeline, transform)
+        Quarantine(catalog, pipeline).prepare(session)
+        return BatchWriter(
+            catalog=catalog,
+            pipeline=pipeline,
+            transform=transform,
+            columns=columns,
+            topic=topic.uuid,
+            checkpoint=self.layout.checkpoint,
+            still_same_topic=self._same_topic,
+            commit_group=keeper.commit_group,
+            report=keeper.report,
+        )
+
+    def _start(self, session: SparkSession, topic: Topic, writer: BatchWriter) -> StreamingQuery:
+        starting = starting_offsets(topic, self._last_commit())
+        checkpoint = self.layout.checkpoint
+        kafka, name = self.workplace.kafka, self.loaded.name
+        query = start_query(session, kafka, name, topic, starting, checkpoint, self.pace, writer)
+        self.say(f"query {query.id} reads {topic.name}; a new checkpoint would begin at {starting}")
+        return query
+
+    def _watch(self, query: StreamingQuery, writer: BatchWriter) -> None:
+        while query.isActive and not self.stop.wait(POLL_SECONDS):
+            continue
+        if not query.isActive:
+            raise writer.failure or self._stream_failure(query)
+        self.say("asked to stop: finishing the batch at hand")
+        writer.finish()
+        self._await_commit_log(writer)
+        query.stop()
+        self.say(f"stopped after batch {writer.last}")
+
+    def _await_commit_log(self, writer: BatchWriter) -> None:
+        """Spark writes down that the batch is done just after us. Without that it would only be looked up again."""
+        deadline = time.monotonic() + COMMIT_LOG_SECONDS
+        while writer.last is not None and not is_committed(self.layout.checkpoint, writer.last):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _stream_failure(self, query: StreamingQuery) -> Exception:
+        """Why the source ended the query. A topic made again often shows as lost data, so that is looked at first."""
+        self._same_topic()
+        return query.exception() or RuntimeError("the query ended and did not say why")
+
+    def _failure(self, error: Exception) -> StreamFailedError:
+        words = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return StreamFailedError(
+            f"Live ended: {type(error).__name__}: {words[0] if words else 'no reason given'}",
+            untouched=CONTINUES,
+            next_step=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
+        )
+
+    def _last_commit(self) -> LiveCommit | None:
+        table = self.workplace.catalog.open().load_table(self.loaded.pipeline.spec.target.table)
+        return last_live_commit(table, self.loaded.name)
+
+    def _same_topic(self) -> Topic:
+        return same_topic(self._client, self.loaded.pipeline.spec.source.topic, self.layout.topic)
+
+    @property
+    def _client(self) -> Mapping[str, str]:
+        return self.workplace.kafka.client(client_id(self.loaded.name))
+
+    def _note(self, phase: Phase, **more: Any) -> None:
+        self._record = replace(self._record, phase=phase, **more)
+        save_record(self.layout.record, self._record)

@@ -1,0 +1,52 @@
+"""What can keep live from starting or going on, each with its own code."""
+
+from __future__ import annotations
+
+from anabranch.errors import AnabranchError, ExitCode
+
+CONTINUES = "Every batch that was committed is in the table once; the rest is in the topic."
+
+
+class UnknownPipelineError(AnabranchError):
+    code = "live.unknown-pipeline"
+    exit_code = ExitCode.USAGE
+
+
+class LiveBusyError(AnabranchError):
+    """Another driver of the same pipeline, or what is left of it, still holds the lock."""
+
+    code = "live.busy"
+    exit_code = ExitCode.CONFLICT
+
+
+class DidNotStartError(AnabranchError):
+    code = "live.did-not-start"
+
+
+class StartTimeoutError(AnabranchError):
+    code = "live.start-timeout"
+    exit_code = ExitCode.TIMED_OUT
+
+
+class NotPermittedError(AnabranchError):
+    code = "live.not-permitted"
+
+
+class TopicRecreatedError(AnabranchError):
+    code = "live.topic-recreated"
+    exit_code = ExitCode.CONFLICT
+
+
+class OutOfStepError(AnabranchError):
+    """Table and checkpoint disagree about how far live has come."""
+
+    code = "live.out-of-step"
+    exit_code = ExitCode.CONFLICT
+
+
+class StreamFailedError(AnabranchError):
+    code = "live.stream-failed"
+
+
+class StateUnreadableError(AnabranchError):
+    code = "live.state-unreadable"

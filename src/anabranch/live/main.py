@@ -1,0 +1,63 @@
+"""The driver as a process of its own: `python -m anabranch.live.main PIPELINE --project DIR …`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.live.driver import Driver
+from anabranch.live.pace import Pace
+from anabranch.live.pipelines import find_pipeline
+from anabranch.wiring.workplace import Workplace, open_workplace
+
+
+def run_here(workplace: Workplace, pipeline: str, pace: Pace, say: Callable[[str], None]) -> None:
+    """Run live in this process until SIGTERM or Ctrl-C, each of which ends it after the batch at hand."""
+    stop = Event()
+    take_signals(stop)
+    loaded = find_pipeline(workplace.loaded, pipeline)
+    # Spark takes Ctrl-C for itself when it starts, and would cancel a batch half done; so it is taken back.
+    Driver(workplace, loaded, pace, stop, say, ready=lambda: take_signals(stop)).run()
+
+
+def take_signals(stop: Event) -> None:
+    def asked(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, asked)
+
+
+def log(words: str) -> None:
+    moment = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    sys.stderr.write(f"{moment} {words}\n")
+    sys.stderr.flush()
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="anabranch.live")
+    parser.add_argument("pipeline")
+    parser.add_argument("--project", type=Path, required=True)
+    parser.add_argument("--context", required=True)
+    parser.add_argument("--interval", type=float, required=True)
+    parser.add_argument("--max-offsets", type=int, required=True)
+    asked = parser.parse_args(given)
+    try:
+        workplace = open_workplace(asked.project, asked.context)
+        run_here(workplace, asked.pipeline, Pace(asked.interval, asked.max_offsets), log)
+    except AnabranchError as error:
+        log(f"{error.what}  [{error.code}]\n{traceback.format_exc()}")
+        return int(error.exit_code)
+    return int(ExitCode.DONE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Which offsets a batch holds, by the checkpoint's own logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from anabranch.plan.slices import Offsets
+
+
+def query_id(checkpoint: Path) -> str:
+    """The id of the streaming query, which stays the same for as long as the checkpoint does."""
+    found: dict[str, str] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+    return found["id"]
+
+
+def batch_offsets(checkpoint: Path, batch: int, topic: str) -> Offsets:
+    """[start, end) of every partition in this batch, those without new records included.
+
+    A batch begins where the one before ended; the first where the source found its beginning. A partition that was
+    added to the topic meanwhile begins at 0: Spark refuses any other beginning as lost data.
+    """
+    before = checkpoint / "offsets" / str(batch - 1) if batch else checkpoint / "sources" / "0" / "0"
+    starts, ends = _logged(before, topic), _logged(checkpoint / "offsets" / str(batch), topic)
+    return {partition: (starts.get(partition, 0), end) for partition, end in sorted(ends.items())}
+
+
+def is_committed(checkpoint: Path, batch: int) -> bool:
+    """Whether Spark has written down that the batch is done."""
+    return (checkpoint / "commits" / str(batch)).is_file()
+
+
+def _logged(file: Path, topic: str) -> dict[int, int]:
+    """The offsets of the one source are on the last line; a version and Spark's own notes come before."""
+    last = file.read_text(encoding="utf-8").rstrip("\n").rsplit("\n", 1)[-1]
+    found: dict[str, dict[str, int]] = json.loads(last)
+    return {int(partition): offset for partition, offset in found.get(topic, {}).items()}

@@ -1,0 +1,69 @@
+"""The streaming query: a topic read as it grows, tuned for latency, batch by batch into the writer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from anabranch.adapters.iceberg.live import LiveCommit
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.spark.kafka_source import SAFE, TUNED
+from anabranch.live.pace import Pace, client_id
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+EARLIEST = -2
+"""Kafka's number for the beginning of a partition."""
+
+
+def starting_offsets(topic: Topic, last: LiveCommit | None) -> str:
+    """Where a query without a checkpoint begins: where the table says that live stands, or at the beginning."""
+    if last is None or last.topic != topic.uuid:
+        return "earliest"
+    return json.dumps({topic.name: {str(p): last.position.get(p, EARLIEST) for p in topic.partitions}})
+
+
+def start_query(
+    spark: SparkSession,
+    kafka: KafkaAccess,
+    name: str,
+    topic: Topic,
+    starting: str,
+    checkpoint: Path,
+    pace: Pace,
+    write: Callable[[DataFrame, int], None],
+) -> StreamingQuery:
+    """Start reading. `starting` counts only while the checkpoint is new.
+
+    `subscribe`, so that partitions added to the topic are read too, each from its beginning.
+    """
+    settings = {
+        **TUNED,
+        # A batch reads up to an end that is there already; waiting for a megabyte would only add half a second.
+        "kafka.fetch.min.bytes": "1",
+        **{f"kafka.{key}": value for key, value in kafka.spark().items()},
+        **SAFE,
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "kafka.client.id": client_id(name),
+        "groupIdPrefix": client_id(name),
+        "subscribe": topic.name,
+        "startingOffsets": starting,
+        "maxOffsetsPerTrigger": str(pace.max_offsets),
+        "includeHeaders": "true",
+    }
+    return (
+        spark.readStream.format("kafka")
+        .options(**settings)
+        .load()
+        .writeStream.queryName(client_id(name))
+        .option("checkpointLocation", checkpoint.as_uri())
+        .trigger(processingTime=f"{round(pace.interval_seconds * 1000)} milliseconds")
+        .foreachBatch(write)
+        .start()
+    )
