@@ -92,6 +92,23 @@ def fetch(output: Output = Format.TABLE) -> None:
     emit(document, output, lambda console: console.print(f"all {len(wanted)} jars are here ({megabytes(size)})"))
 
 
+@dev.command()
+def sample(
+    events: Annotated[int, typer.Option(min=1, help="How many orders.")] = 100_000,
+    project: Project = Path(),
+    output: Output = Format.TABLE,
+) -> None:
+    """Fill the sample topic shop.orders with three days of made-up orders: out of order, some late, three broken."""
+    from anabranch.adapters.kafka.access import KafkaAccess
+    from anabranch.demo.orders import TOPIC, make_topic, orders, send
+
+    client = KafkaAccess(_kafka(project).bootstrap()).client("anabranch-sample")
+    made = make_topic(client)
+    sent = send(client, orders(events)) if made else 0
+    says = f"{sent:,} orders are in {TOPIC}." if made else f"{TOPIC} is there already; nothing was sent."
+    emit({"topic": TOPIC, "sent": sent}, output, lambda console: console.print(says, markup=False))
+
+
 def _kafka(project: Path) -> EmbeddedKafka:
     from anabranch.adapters.embedded.stack import EmbeddedKafka
 
