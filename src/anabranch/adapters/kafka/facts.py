@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.sample import read_records
+from anabranch.adapters.kafka.sample import Records, read_records
 from anabranch.adapters.kafka.sizes import partition_sizes
 from anabranch.adapters.kafka.topics import Topic, describe_topic, list_places, topic_settings
 from anabranch.plan.facts import Found, Lookups, PartitionFacts, SourceFacts, TopicSettings
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 CLIENT_ID = "anabranch-plan"
 PROBES = 4
 """Places, evenly spread from a partition's planned end to its last record, at which records are read."""
-
-Records = Mapping[int, tuple[Found, ...]]
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,8 @@ class KafkaSource:
         found = describe_topic(self._client, topic)
         places = self._places(found, lookups)
         settings = _settings(topic_settings(self._client, topic))
-        at_begin = self._read(found, places.begins())
-        after_end = [self._read(found, places.from_end_on(number)) for number in range(PROBES)]
+        samples = [places.begins(), *(places.from_end_on(number) for number in range(PROBES))]
+        at_begin, *after_end = read_records(self.access, CLIENT_ID, topic, samples)
         sizes = partition_sizes(self.access, CLIENT_ID, topic, found.partitions)
         return SourceFacts(
             topic=topic,
@@ -68,9 +66,6 @@ class KafkaSource:
             at_start=at(lookups.start),
             at_end=at(lookups.end),
         )
-
-    def _read(self, topic: Topic, spans: Mapping[int, tuple[int, int]]) -> Records:
-        return read_records(self.access, CLIENT_ID, topic.name, spans)
 
 
 @dataclass(frozen=True)

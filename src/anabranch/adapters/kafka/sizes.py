@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.sample import quiet_client
+from anabranch.adapters.kafka.python_client import can_log_in, python_client
 
 SECONDS = 10.0
 
 
 def partition_sizes(access: KafkaAccess, client_id: str, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
     """Bytes by partition, of its largest replica; empty if the cluster does not tell this user."""
-    from kafka import KafkaAdminClient
-    from kafka.errors import KafkaError
-
-    if access.login is not None and access.login.mechanism == "OAUTHBEARER":
+    if not can_log_in(access):
         return {}
-    quiet_client()
+    kafka = python_client()
     wait = {"bootstrap_timeout_ms": int(SECONDS * 1000), "request_timeout_ms": int(SECONDS * 1000)}
     try:
-        with KafkaAdminClient(**access.kafka_python(client_id), **wait) as client:
+        with kafka.KafkaAdminClient(**access.kafka_python(client_id), **wait) as client:
             told = client.describe_log_dirs({topic: list(partitions)})
-    except KafkaError:
+    except kafka.errors.KafkaError:
         # A size is an estimate for people: without it the plan stands as well, and says that it does not know.
         return {}
     sizes: dict[int, int] = {}
