@@ -1,0 +1,135 @@
+"""What commits since the base mean for a promotion: every author, with every difference that could matter."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge
+
+MINE, OTHER = "run1", "run2"
+CODE, OTHER_CODE = "fixed", "buggy"
+FILE, OLD = "new.parquet", "old.parquet"
+OFFSETS = {0: (10, 20)}
+
+Verdict = Clear | CatchUp | Blocked
+
+
+def expected(commit: Commit, *, staged: bool, present: bool) -> str:
+    """The rule, said once more in other words: a table of what is allowed, everything else is blocked."""
+    if not commit.added and not commit.removed:
+        return "clear"
+    if commit.author is Author.REWRITE:
+        return "clear"
+    if commit.author in (Author.PROMOTION, Author.ROLLBACK):
+        return "clear" if commit.run == MINE else "blocked"
+    if commit.author is Author.LIVE and commit.offsets and not commit.removed:
+        if staged:
+            return "clear"
+        return "keep" if commit.code == CODE and present else "behind"
+    return "blocked"
+
+
+def named(verdict: Verdict) -> str:
+    match verdict:
+        case Clear(keep):
+            return "keep" if keep else "clear"
+        case CatchUp():
+            return "behind"
+        case Blocked():
+            return "blocked"
+
+
+EVERY = list(
+    product(
+        Author,
+        [None, MINE, OTHER],
+        [None, CODE, OTHER_CODE],
+        [{}, OFFSETS],
+        [frozenset(), frozenset({FILE})],
+        [frozenset(), frozenset({OLD})],
+        [False, True],
+        [False, True],
+    )
+)
+
+
+def test_every_combination_for_one_commit() -> None:
+    seen = set()
+    for author, run, code, offsets, added, removed, staged, present in EVERY:
+        commit = Commit(1, author, run, code, offsets, added, removed)
+        files = {FILE} if present else set[str]()
+        verdict = judge([commit], run=MINE, code=CODE, staged={1} if staged else set(), present=files)
+        want = expected(commit, staged=staged, present=present)
+        assert named(verdict) == want, (commit, staged, present)
+        seen.add(want)
+        if isinstance(verdict, Clear):
+            assert verdict.keep == (added if want == "keep" else frozenset())
+        if isinstance(verdict, CatchUp):
+            assert verdict.commits == (commit,)
+        if isinstance(verdict, Blocked):
+            assert verdict.commit == commit
+    assert seen == {"clear", "keep", "behind", "blocked"}
+
+
+@pytest.mark.parametrize("author", [author for author in Author if author is not Author.LIVE])
+def test_no_author_but_live_is_ever_kept_or_caught_up(author: Author) -> None:
+    commit = Commit(1, author, MINE, CODE, OFFSETS, frozenset({FILE}))
+    assert named(judge([commit], run=MINE, code=CODE, staged=(), present={FILE})) in ("clear", "blocked")
+
+
+def test_live_rows_that_were_compacted_are_caught_up_and_not_lost() -> None:
+    live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({FILE}))
+    rewrite = Commit(2, Author.REWRITE, added=frozenset({"compacted"}), removed=frozenset({FILE}))
+    verdict = judge([live, rewrite], run=MINE, code=CODE, staged=(), present={"compacted"})
+    assert verdict == CatchUp((live,))
+    assert judge([live, rewrite], run=MINE, code=CODE, staged={1}, present={"compacted"}) == Clear(frozenset())
+
+
+def test_a_live_commit_of_which_one_file_was_compacted_is_caught_up_whole() -> None:
+    live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({"a", "b"}))
+    assert judge([live], run=MINE, code=CODE, staged=(), present={"a", "compacted"}) == CatchUp((live,))
+
+
+def _commits() -> st.SearchStrategy[list[Commit]]:
+    files = st.frozensets(st.sampled_from("abcdef"), max_size=2)
+    one = st.builds(
+        Commit,
+        st.integers(1, 9),
+        st.sampled_from(Author),
+        st.sampled_from([None, MINE, OTHER]),
+        st.sampled_from([None, CODE, OTHER_CODE]),
+        st.sampled_from([{}, OFFSETS]),
+        files,
+        files,
+    )
+    return st.lists(one, max_size=6, unique_by=lambda commit: commit.snapshot)
+
+
+@given(_commits(), st.frozensets(st.integers(1, 9)), st.frozensets(st.sampled_from("abcdef")))
+def test_a_history_is_judged_as_its_commits_are(
+    commits: list[Commit], staged: frozenset[int], present: frozenset[str]
+) -> None:
+    alone = [named(judge([commit], run=MINE, code=CODE, staged=staged, present=present)) for commit in commits]
+    verdict = judge(commits, run=MINE, code=CODE, staged=staged, present=present)
+    if "blocked" in alone:
+        assert verdict == Blocked(commits[alone.index("blocked")])
+    elif "behind" in alone:
+        assert verdict == CatchUp(tuple(c for c, each in zip(commits, alone, strict=True) if each == "behind"))
+    else:
+        kept = [commit.added for commit, each in zip(commits, alone, strict=True) if each == "keep"]
+        assert verdict == Clear(frozenset[str]().union(*kept))
+
+
+@given(_commits(), st.frozensets(st.integers(1, 9)), st.frozensets(st.sampled_from("abcdef")))
+def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
+    commits: list[Commit], staged: frozenset[int], present: frozenset[str]
+) -> None:
+    verdict = judge(commits, run=MINE, code=CODE, staged=staged, present=present)
+    if isinstance(verdict, Clear):
+        ours = [c for c in commits if c.author is Author.LIVE and c.code == CODE and c.snapshot not in staged]
+        assert verdict.keep <= present
+        assert verdict.keep <= frozenset[str]().union(*(commit.added for commit in ours))
