@@ -135,6 +135,27 @@ def test_an_account_narrower_than_its_offsets_is_named() -> None:
     assert found.what == "accounts for 9 offsets of [10, 20), 10 wide"
 
 
+@pytest.mark.parametrize(
+    ("staged", "holes"),
+    [
+        ((12, 20), ["[10, 12)"]),
+        ((10, 17), ["[17, 20)"]),
+        ((12, 17), ["[10, 12)", "[17, 20)"]),
+        ((30, 40), ["[10, 20)"]),
+    ],
+)
+def test_a_hole_is_named_wherever_it_is(staged: tuple[int, int], holes: list[str]) -> None:
+    width = staged[1] - staged[0]
+    account = SliceAccount(Slice("s00000", {0: staged}), {0: Account(width, output=width, rows=width)})
+    found = conservation([account], [Slice("s00000", {0: (10, 20)})])
+    assert [i.what.split(" is ")[0] for i in found if i.where == "partition 0"] == holes
+
+
+def test_an_event_that_gave_a_row_cant_have_given_none() -> None:
+    assert Account(10, output=10, rows=10).balances
+    assert not Account(10, output=10, rows=9).balances
+
+
 def test_a_partition_without_an_account_is_named() -> None:
     piece = Slice("s00000", {0: (10, 20), 1: (0, 5)})
     [found] = conservation([SliceAccount(piece, {0: Account(10, output=10, rows=10)})], [piece])
