@@ -92,8 +92,12 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
                 foreign += 1
             case Author.PROMOTION | Author.ROLLBACK | Author.REWRITE:
                 pass
-    complete = oldest is None or oldest.parent_snapshot_id is None
-    return LiveHistory(ends, commits, complete, frozenset(others), foreign)
+    return LiveHistory(ends, commits, _is_the_first(oldest), frozenset(others), foreign)
+
+
+def _is_the_first(snapshot: Snapshot | None) -> bool:
+    """Whether nothing was committed before it. No parent proves nothing: expiry may cut it off and leave no trace."""
+    return snapshot is None or (snapshot.parent_snapshot_id is None and snapshot.sequence_number == 1)
 
 
 def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
