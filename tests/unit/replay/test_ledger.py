@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.fixtures.properties import effort
 
 from anabranch.plan.slices import Slice, cut
 from anabranch.replay.ledger import FATES, Account, Gap, SliceAccount, conservation, explain_gap, settle, total
@@ -43,6 +44,7 @@ def replays(draw: st.DrawFn) -> tuple[tuple[Slice, ...], list[SliceAccount]]:
     return slices, draw(st.permutations(accounts))
 
 
+@effort(100, 5_000)
 @given(balanced(), balanced())
 def test_adding_keeps_the_balance(one: Account, other: Account) -> None:
     both = one + other
@@ -53,12 +55,14 @@ def test_adding_keeps_the_balance(one: Account, other: Account) -> None:
     assert one + Account() == one
 
 
+@effort(100, 5_000)
 @given(balanced(), st.sampled_from(FATES), st.integers(-3, 3).filter(bool))
 def test_one_count_off_does_not_balance(account: Account, fate: str, slip: int) -> None:
     assert account.balances
     assert not replace(account, **{fate: getattr(account, fate) + slip}).balances
 
 
+@effort(100, 5_000)
 @given(balanced())
 def test_an_account_is_read_back_from_json(account: Account) -> None:
     assert Account.read(json.loads(json.dumps(account.document()))) == account
@@ -70,6 +74,7 @@ def test_what_is_not_an_account_is_refused(document: dict[str, int]) -> None:
         Account.read(document)
 
 
+@effort(100, 5_000)
 @given(replays())
 def test_a_whole_replay_is_conserved(replay: tuple[tuple[Slice, ...], list[SliceAccount]]) -> None:
     slices, accounts = replay
@@ -77,6 +82,7 @@ def test_a_whole_replay_is_conserved(replay: tuple[tuple[Slice, ...], list[Slice
     assert total(a.total for a in accounts).offsets == sum(s.width for s in slices)
 
 
+@effort(100, 5_000)
 @given(replays(), st.data())
 def test_a_missing_slice_is_named_with_its_offsets(
     replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
@@ -90,6 +96,7 @@ def test_a_missing_slice_is_named_with_its_offsets(
     assert uncovered <= {imbalance.what for imbalance in found}
 
 
+@effort(100, 5_000)
 @given(replays(), st.data())
 def test_a_slice_twice_is_named(replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject) -> None:
     slices, accounts = replay
@@ -98,6 +105,7 @@ def test_a_slice_twice_is_named(replay: tuple[tuple[Slice, ...], list[SliceAccou
     assert {again.slice.id, *(f"partition {p}" for p in again.slice.offsets)} == {i.where for i in found}
 
 
+@effort(100, 5_000)
 @given(replays(), st.data())
 def test_offsets_that_slipped_are_named(
     replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
@@ -116,6 +124,7 @@ def test_offsets_that_slipped_are_named(
     assert account.slice.id in {imbalance.where for imbalance in conservation(accounts, slices)}
 
 
+@effort(100, 5_000)
 @given(replays(), st.data())
 def test_an_account_that_does_not_balance_is_named(
     replay: tuple[tuple[Slice, ...], list[SliceAccount]], data: st.DataObject
@@ -197,6 +206,7 @@ def test_gaps_are_told_apart(missing: int, compacted: bool, earliest: int, gap: 
     assert explain_gap(missing, compacted_topic=compacted, earliest=earliest, start=100) == gap
 
 
+@effort(100, 5_000)
 @given(st.tuples(counts, counts, counts, counts), counts, counts, counts, st.booleans())
 def test_settling_balances(
     seen: tuple[int, int, int, int], missing: int, start: int, earliest: int, compacted: bool

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from tests.fixtures.properties import effort
 from tests.unit.validate.evidence import ACCOUNTS, FIRST, RANGE, SLICES, report, staged
 from tests.unit.validate.evidence import COLUMNS as TABLE_COLUMNS
 
@@ -90,6 +91,7 @@ def test_nothing_in_the_data_becomes_markup(text: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page)
 
 
+@effort(100, 5_000)
 @given(st.text(min_size=1))
 def test_any_text_comes_out_as_it_is(text: str) -> None:
     page = Elements(tag("p", text, title=text))
