@@ -11,6 +11,7 @@ from sqlalchemy import delete, select, update
 from tests.conformance.run_store.forging import COLUMNS, head_of, put, rehashed, relinked, verdict_of
 from tests.conformance.run_store.scene import submitted
 
+from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.schema import audit, audit_head
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.runs.audit import Anchor, AuditRecord, Flaw
@@ -66,16 +67,16 @@ def test_an_actor_has_a_readable_name(store: SqlRunStore, actor: str) -> None:
     assert store.reader.audit() == []
 
 
-@pytest.mark.parametrize("seq", range(1, LENGTH + 1))
 @pytest.mark.parametrize("column", COLUMNS)
-def test_any_field_of_any_record_changed_is_found(
-    store: SqlRunStore, records: list[AuditRecord], seq: int, column: str
-) -> None:
-    value = other_value(column, getattr(records[seq - 1], column))
-    verdict = verdict_of(store, lambda db: db.execute(update(audit).where(audit.c.seq == seq).values({column: value})))
-    assert verdict.seq == seq
-    gone = Flaw.TRUNCATED if seq == LENGTH else Flaw.MISSING
-    assert verdict.flaw in ((gone, Flaw.MISSING) if column == "seq" else (Flaw.ALTERED,))
+def test_any_field_of_any_record_changed_is_found(store: SqlRunStore, records: list[AuditRecord], column: str) -> None:
+    for seq in range(1, LENGTH + 1):
+        value = other_value(column, getattr(records[seq - 1], column))
+        flip = update(audit).where(audit.c.seq == seq).values({column: value})
+        verdict = verdict_of(store, lambda db, flip=flip: db.execute(flip))  # type: ignore[misc]
+        assert verdict.seq == seq
+        assert verdict.flaw is (Flaw.MISSING if column == "seq" else Flaw.ALTERED)
+        with writing(store.engine) as connection:
+            put(connection, records, head_of(records))
 
 
 @pytest.mark.parametrize("seq", range(1, LENGTH + 1))

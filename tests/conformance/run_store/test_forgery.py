@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.conformance.run_store.forging import head_of, put, rehashed, relinked, verdict_of
-from tests.fixtures.properties import examples
+from tests.fixtures.properties import effort
 
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.store import SqlRunStore
@@ -73,11 +73,7 @@ def first_difference(one: list[AuditRecord], other: list[AuditRecord]) -> int:
     return min(len(one), len(other))
 
 
-@settings(
-    max_examples=examples(50, soak=5000),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example begins by emptying the chain
-)
+@effort(40, soak=5000)
 @given(data=st.data(), actors=st.lists(words, min_size=1, max_size=6), mends_head=st.booleans())
 def test_every_forgery_is_found_at_the_first_record_that_differs_or_after(
     store: SqlRunStore, data: st.DataObject, actors: list[str], mends_head: bool

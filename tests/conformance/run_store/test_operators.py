@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -26,7 +25,7 @@ from sqlalchemy import URL
 from tests.conformance.run_store.conftest import emptied, sqlite_url
 from tests.conformance.run_store.model import ModelStore, Refused, as_modelled
 from tests.conformance.run_store.scene import FAULT, MINUTE, HandClock, hours, new_run
-from tests.fixtures.properties import examples
+from tests.fixtures.properties import effort
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.errors import AnabranchError
@@ -118,10 +117,11 @@ class Operators(RuleBasedStateMachine):
     def renew(self, name: str, data: st.DataObject) -> None:
         run_id, operator = self.some_run(data), self.operators[name]
         epoch = operator.epoch_of(run_id)
-        self.agree(
+        lease = self.agree(
             lambda: self.model.renew(run_id, epoch, MINUTE, operator.clock()),
             lambda: operator.store.writer.renew(run_id, epoch, MINUTE),
         )
+        assert lease is None or lease.expires_at == self.model.runs[run_id].expires_at
 
     @precondition(lambda self: self.model.runs)
     @rule(name=operators, data=st.data())
@@ -222,10 +222,6 @@ class Operators(RuleBasedStateMachine):
                 operator.store.close()
 
 
-def budget(usual: int, soak: int) -> settings:
-    return settings(max_examples=examples(usual, soak), stateful_step_count=examples(50, 100), deadline=None)
-
-
 def test_no_interleaving_of_operators_breaks_a_promise_on_sqlite(sqlite_template: Path) -> None:
     # In memory where the system has a place for it: these are thousands of commits, and no power cut is tried.
     place = Path("/dev/shm")
@@ -240,7 +236,7 @@ def test_no_interleaving_of_operators_breaks_a_promise_on_sqlite(sqlite_template
                 shutil.copy(sqlite_template, file)
                 return sqlite_url(file)
 
-        run_state_machine_as_test(OnSqlite, settings=budget(80, soak=2000))
+        run_state_machine_as_test(OnSqlite, settings=effort(50, soak=2000))
 
 
 def test_no_interleaving_of_operators_breaks_a_promise_on_postgresql(shared_postgres_database: URL) -> None:
@@ -249,4 +245,4 @@ def test_no_interleaving_of_operators_breaks_a_promise_on_postgresql(shared_post
         def open_database() -> URL:
             return emptied(shared_postgres_database)
 
-    run_state_machine_as_test(OnPostgresql, settings=budget(8, soak=400))
+    run_state_machine_as_test(OnPostgresql, settings=effort(5, soak=400))

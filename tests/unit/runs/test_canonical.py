@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fixtures.properties import effort
 
 from anabranch.runs.canonical import canonical, instant, instant_text
 from anabranch.runs.states import State
@@ -21,6 +22,7 @@ JSON = st.recursive(
 )
 
 
+@effort(100, soak=5000)
 @given(JSON)
 def test_it_reads_back_as_it_was_and_is_plain_ascii(document: object) -> None:
     text = canonical(document)
@@ -29,6 +31,7 @@ def test_it_reads_back_as_it_was_and_is_plain_ascii(document: object) -> None:
     assert text.isprintable()
 
 
+@effort(100, soak=5000)
 @given(st.dictionaries(st.text(), st.integers(), min_size=2))
 def test_the_order_of_keys_does_not_matter(document: dict[str, int]) -> None:
     assert canonical(dict(reversed(document.items()))) == canonical(document)
@@ -44,11 +47,13 @@ def test_anything_but_plain_json_is_refused(value: object) -> None:
         canonical(value)
 
 
+@effort(100, soak=5000)
 @given(st.datetimes(datetime(1970, 1, 1), datetime(2400, 1, 1), timezones=st.timezones()))
 def test_an_instant_survives_as_text(moment: datetime) -> None:
     assert instant(instant_text(moment)) == moment.astimezone(timezone.utc)
 
 
+@effort(100, soak=5000)
 @given(st.datetimes(datetime(1970, 1, 1)), st.timedeltas(timedelta(microseconds=1), timedelta(days=9)))
 def test_text_sorts_as_time_does(moment: datetime, later: timedelta) -> None:
     earlier = min(moment, datetime(9990, 1, 1)).replace(tzinfo=timezone.utc)

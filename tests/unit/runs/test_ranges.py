@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fixtures.properties import effort
 
 from anabranch.runs.ranges import BEGINNING_OF_TIME, END_OF_TIME, TargetRange
 
@@ -22,6 +23,7 @@ def target_ranges(draw: st.DrawFn) -> TargetRange:
     return TargetRange(draw(st.sampled_from(["lake.a", "lake.b"])), start, end)
 
 
+@effort(100, soak=5000)
 @given(target_ranges(), target_ranges())
 def test_two_ranges_overlap_when_some_instant_of_one_table_is_in_both(one: TargetRange, other: TargetRange) -> None:
     def covers(target: TargetRange, moment: datetime) -> bool:
@@ -33,6 +35,7 @@ def test_two_ranges_overlap_when_some_instant_of_one_table_is_in_both(one: Targe
     assert other.overlaps(one) is shared
 
 
+@effort(100, soak=5000)
 @given(target_ranges())
 def test_numbers_give_the_same_range_back(target: TargetRange) -> None:
     assert TargetRange.between(target.table, target.starts, target.ends) == target
