@@ -17,9 +17,6 @@ from anabranch.adapters.kafka.topics import KafkaUnreachableError
 
 NOBODY = "127.0.0.1:9"
 
-# The pure Python client says so of itself, once, when it is first imported.
-pytestmark = pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
-
 
 @pytest.mark.kafka
 def test_the_embedded_broker_tells_what_it_is(kafka: KafkaForTests) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import logging
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.topics import KafkaUnreachableError
 from anabranch.errors import NOTHING_TOUCHED
 
 SECONDS = 10.0
+GRACE_SECONDS = 2.0
+"""Once every address has refused us, how long one of them may still change its mind."""
 CLIENT_ID = "anabranch-doctor"
+_ALL_DOWN = "brokers are down"
 
 # What the protocol offers, by the request that asks for it and the lowest version that will do.
 _IDEMPOTENCE = ("InitProducerId", 0)
@@ -56,11 +60,10 @@ def describe_cluster(access: KafkaAccess, seconds: float = SECONDS) -> Cluster:
     brokers = tuple(sorted(node.id for node in found.nodes))
     settings = _broker_settings(client, brokers[:1], access, complaints, seconds)
     tiered = settings.get("remote.log.storage.system.enable")
-    oauth = access.login is not None and access.login.mechanism == "OAUTHBEARER"
     return Cluster(
         id=found.cluster_id,
         brokers=brokers,
-        protocol=None if oauth else ask_protocol(access, seconds),
+        protocol=ask_protocol(access, seconds) if can_log_in(access) else None,
         authorizer=settings.get("authorizer.class.name"),
         tiered=None if tiered is None else tiered == "true",
     )
@@ -68,18 +71,14 @@ def describe_cluster(access: KafkaAccess, seconds: float = SECONDS) -> Cluster:
 
 def ask_protocol(access: KafkaAccess, seconds: float = SECONDS) -> Protocol:
     """The version and features of the brokers, which the C client knows and does not tell."""
-    from kafka import KafkaAdminClient
-    from kafka.errors import KafkaError
-
-    # It writes its whole configuration, passwords included, to a log at debug level.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    kafka = python_client()
     wait = {"bootstrap_timeout_ms": int(seconds * 1000), "request_timeout_ms": int(seconds * 1000)}
     try:
-        with KafkaAdminClient(**access.kafka_python(CLIENT_ID), **wait) as client:
+        with kafka.KafkaAdminClient(**access.kafka_python(CLIENT_ID), **wait) as client:
             offered = {key.name: versions[1] for key, versions in client.api_versions().items()}
             features = client.describe_features()
             version = ".".join(str(part) for part in client.get_broker_version_data(_any_broker(client)).broker_version)
-    except KafkaError as error:
+    except kafka.errors.KafkaError as error:
         raise _unreachable(access, []) from error
     return _protocol(version, offered, features)
 
@@ -147,8 +146,13 @@ def _client(access: KafkaAccess, complaints: list[str]) -> Any:
 def _answer(client: Any, future: Future[Any], access: KafkaAccess, complaints: list[str]) -> Any:
     from confluent_kafka import KafkaException
 
-    while not future.done():
+    deadline = float("inf")  # the request has one of its own
+    while not future.done() and time.monotonic() < deadline:
         client.poll(0.05)  # the client complains only while it is polled, and the complaint is the reason to tell
+        if any(_ALL_DOWN in each for each in complaints):
+            deadline = min(deadline, time.monotonic() + GRACE_SECONDS)
+    if not future.done():
+        raise _unreachable(access, complaints)
     try:
         return future.result()
     except KafkaException as error:
@@ -156,7 +160,7 @@ def _answer(client: Any, future: Future[Any], access: KafkaAccess, complaints: l
 
 
 def _unreachable(access: KafkaAccess, complaints: list[str]) -> KafkaUnreachableError:
-    telling = [each for each in complaints if "brokers are down" not in each]
+    telling = [each for each in complaints if _ALL_DOWN not in each]
     why = f" Its client says: {telling[-1]}" if telling else ""
     return KafkaUnreachableError(
         f"Kafka at {access.bootstrap} did not answer.{why}",
