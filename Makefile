@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-cluster check format bench-cli lock clean
+.PHONY: help install demo test test-cluster soak check format bench-cli lock clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: install ## Run the test suite on a real broker, Spark and Iceberg
 
 test-cluster: install ## Tests with three brokers and a Spark standalone cluster
 	$(BIN)/pytest -m cluster
+
+soak: install ## The same promises for longer: more examples, more promotions under fire, more kills
+	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/crash tests/unit/plan
 
 check: $(READY) ## Lint, types and import direction
 	$(BIN)/ruff check src tests tools
