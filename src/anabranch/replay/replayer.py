@@ -129,6 +129,8 @@ class Replayer:
             done = self.writer.write(piece, self.staging)
         except AnabranchError as error:
             self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
+            # A read fails when retention overtakes it or its topic goes: then that is what to tell.
+            self.guard.check()
             raise
         self.guard.check()
         self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,7 +19,9 @@ from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
+from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
+from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_timestamp, read_plainly
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
 from anabranch.adapters.spark.rows import COORDINATES, align
 from anabranch.adapters.spark.target_table import spark_name
@@ -69,7 +71,15 @@ class SparkSliceWriter:
 
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         """One commit with the slice's rows and ledger, or none. Bad records go to quarantine before it, once."""
-        with self._explained(piece), _kept(self._decode(piece)) as decoded:
+        try:
+            return self._write(piece, staging, self._read)
+        except SliceFailedError as failed:
+            if not died_of_a_timestamp(failed.__cause__):
+                raise
+        return self._write(piece, staging, self._read_plainly)
+
+    def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
+        with self._explained(piece), _kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
             read = _read_counts(decoded, self._in_range())
             self._set_aside(piece, decoded, sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
@@ -80,8 +90,8 @@ class SparkSliceWriter:
                 snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
         return SliceDone(snapshot, ledger)
 
-    def _decode(self, piece: Slice) -> DataFrame:
-        raw = read_offsets(
+    def _read(self, piece: Slice) -> DataFrame:
+        return read_offsets(
             self.spark,
             bootstrap=self.kafka.bootstrap,
             topic=self.plan.source.topic,
@@ -89,7 +99,9 @@ class SparkSliceWriter:
             client_id=self.client_id,
             options=self.kafka.spark(),
         )
-        return decode(raw, self.pipeline.spec)
+
+    def _read_plainly(self, piece: Slice) -> DataFrame:
+        return read_plainly(self.spark, self.kafka.client(self.client_id), self.plan.source.topic, piece.offsets)
 
     def _in_range(self) -> Column:
         partitions = self.plan.target.partitions
@@ -192,7 +204,16 @@ class SparkSliceWriter:
         try:
             with self.transform.blamed():
                 yield
-        except (PySparkException, Py4JError) as error:
+        except TransformFailedError as error:
+            # Live may be mended and go on. A plan is for one version of the code.
+            raise TransformFailedError(
+                error.what,
+                untouched=SAFE,
+                next_step=f"mend that line, `anabranch cancel {self.run_id}`, and plan anew for the mended code",
+                slice=piece.id,
+                **error.fields,
+            ) from error.__cause__
+        except (PySparkException, Py4JError, PlainReadError) as error:
             raise SliceFailedError(
                 f"Slice {piece.id} could not be replayed.",
                 untouched=SAFE,

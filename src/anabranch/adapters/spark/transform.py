@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from threading import RLock
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -94,9 +94,10 @@ def ship(spark: SparkSession, transform: Transform, pipeline: Pipeline) -> None:
     with ZipFile(archive, "w") as zipped:
         for place in sorted({file.parent for file in files} - {transform.folder}):
             # Without its own entry a folder that has no __init__.py can't be imported from an archive.
-            zipped.writestr(f"{place.relative_to(transform.folder).as_posix()}/", "")
+            zipped.writestr(ZipInfo(f"{place.relative_to(transform.folder).as_posix()}/"), b"")
         for file in files:
-            zipped.write(file, file.relative_to(transform.folder).as_posix())
+            # With no time in it: Spark refuses a file of the same name and other bytes, and a run may ship twice.
+            zipped.writestr(ZipInfo(file.relative_to(transform.folder).as_posix()), file.read_bytes())
     before = list(sys.path)
     spark.sparkContext.addPyFile(str(archive))
     sys.path[:] = before  # it is for the workers; here the project's modules are imported from the project alone

@@ -1,0 +1,116 @@
+"""Reads one slice with a plain consumer in the driver, for the records at which Spark's own reader dies.
+
+Spark turns a record's timestamp from milliseconds into microseconds and stops the job when that does not fit into
+64 bits, whichever columns are asked for. One such record would make its slice impossible to replay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from anabranch.adapters.spark.kafka_source import SAFE
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+LATEST = (2**63 - 1) // 1000
+"""In milliseconds: what Spark can take."""
+AT_ONCE = 10_000
+PATIENCE = 60.0
+"""Seconds without a record after which the broker is taken to be gone."""
+_COLUMNS = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestampType", pa.int32()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+
+Ranges = Mapping[int, tuple[int, int]]
+
+
+class PlainReadError(Exception):
+    """The plain consumer could not read the slice either. Whoever asked for the slice says what that means."""
+
+
+def died_of_a_timestamp(error: BaseException | None) -> bool:
+    """Whether this is how Spark's reader fails on a record whose timestamp it can't take."""
+    text = str(error)
+    return "long overflow" in text and "KafkaRecordToRowConverter" in text
+
+
+def read_plainly(spark: SparkSession, client: Mapping[str, str], topic: str, ranges: Ranges) -> DataFrame:
+    """The records at these offsets, in the columns of Spark's own reader and under the same isolation level.
+
+    A timestamp that Spark can't take is null. All of it passes through the driver, so give it one slice at a time.
+    """
+    from confluent_kafka import Consumer, TopicPartition
+
+    settings = {
+        **client,
+        "group.id": client["client.id"],
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        # An offset that is gone is an error. Any other answer would skip records in silence.
+        "auto.offset.reset": "error",
+        "isolation.level": SAFE["kafka.isolation.level"],
+        "log_level": 0,
+    }
+    consumer = Consumer(settings)
+    try:
+        consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
+        batches = [_batch(messages) for messages in _messages(consumer, ranges)]
+    finally:
+        consumer.close()
+    return spark.createDataFrame(pa.Table.from_batches(batches, _COLUMNS))
+
+
+def _messages(consumer: Consumer, ranges: Ranges) -> Iterator[list[Message]]:
+    """Until each partition has shown a record behind its end, or has none left: the last offsets may be markers."""
+    from confluent_kafka import KafkaError
+
+    reading, heard = set(ranges), time.monotonic()
+    while reading:
+        inside = []
+        for message in consumer.consume(AT_ONCE, timeout=1.0):
+            heard = time.monotonic()
+            error, number = message.error(), message.partition()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise PlainReadError(f"partition {number}: {error.str()}")
+            if error is not None or message.offset() >= ranges[number][1]:
+                reading.discard(number)
+            elif number in reading:
+                inside.append(message)
+        if inside:
+            yield inside
+        if time.monotonic() - heard > PATIENCE:
+            raise PlainReadError(f"nothing came from partitions {sorted(reading)} for {PATIENCE:.0f} s")
+
+
+def _batch(messages: list[Message]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([_row(message) for message in messages], _COLUMNS)
+
+
+def _row(message: Message) -> dict[str, Any]:
+    kind, milliseconds = message.timestamp()
+    return {
+        "key": message.key(),
+        "value": message.value(),
+        "topic": message.topic(),
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "timestamp": milliseconds * 1000 if milliseconds <= LATEST else None,
+        "timestampType": kind - 1,  # this client counts from one
+        "headers": [{"key": key, "value": value} for key, value in message.headers() or ()] or None,
+    }
