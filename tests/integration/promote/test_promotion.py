@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fixtures.properties import effort
+from tests.fixtures.properties import examples
 from tests.integration.promote.shop import BUGGY, STAGED, Rows, Shop, former, open_shop
 
 from anabranch.promote.history import CatchUp
@@ -137,7 +137,7 @@ def test_thirty_promotions_under_fire_lose_nothing_and_no_reader_sees_a_mix(shop
     for thread in threads:
         thread.start()
     try:
-        for _ in range(effort(usual=30, soak=200)):
+        for _ in range(examples(usual=30, soak=200)):
             shop.promote()
             shop.roll_back()
     finally:
