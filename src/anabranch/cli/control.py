@@ -90,7 +90,10 @@ def _worked_on(backfill: BackfillRun) -> bool:
     """Whether some process holds the run's lease now."""
     from datetime import datetime, timezone
 
-    return backfill.store.reader.lease(backfill.run_id).held_by_another("", datetime.now(timezone.utc))
+    from anabranch.wiring.holder import is_gone
+
+    lease = backfill.store.reader.lease(backfill.run_id)
+    return lease.held_by_another("", datetime.now(timezone.utc)) and not is_gone(lease.holder or "")
 
 
 def _told(backfill: BackfillRun, says: str, following: str, output: Format) -> None:

@@ -33,11 +33,9 @@ class Closure:
 
     def __call__(self) -> Mapping[str, object]:
         """The closure record. Called again after any crash, it finishes."""
-        verdict = self.hold.run.state
-        entry = self.hold.intend("close", {"verdict": verdict.value}, intent=f"{self.hold.run_id}-close")
-        if verdict is not State.CLOSING:
-            self.hold.move(Event.CLOSE)
+        entry = self._begin()
         reach("close.before")
+        self.hold.require()
         record = self._record(str(entry.details["verdict"]))
         self.keep(record)
         self.target.remove_refs(self.hold.run_id)
@@ -45,6 +43,17 @@ class Closure:
         self.hold.settle(entry, Outcome.SUCCEEDED)
         self.hold.move(Event.FINISH_CLOSING)
         return record
+
+    def _begin(self) -> JournalEntry:
+        """The intent of this closing; the one that is there, if a process ended in the middle of it."""
+        verdict = self.hold.run.state
+        if verdict is State.CLOSING:
+            return [entry for entry in self.hold.reader.journal(self.hold.run_id) if entry.step == "close"][-1]
+        self.hold.give_up("close", "never begun")
+        intent = f"{self.hold.run_id}-close-{self.hold.number('close')}"
+        entry = self.hold.intend("close", {"verdict": verdict.value}, intent=intent)
+        self.hold.move(Event.CLOSE)
+        return entry
 
     def _record(self, verdict: str) -> dict[str, object]:
         run = self.hold.run

@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
+def read_record(path: Path) -> Mapping[str, object]:
+    record: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
 def write_record(path: Path, record: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")

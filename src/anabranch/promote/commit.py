@@ -42,9 +42,11 @@ def commit_once(hold: Hold, target: PromotionTarget, act: Act, perform: Callable
     An AnabranchError of `perform` means that nothing was committed. After any other error the outcome is unknown
     until the commit was looked up by its id.
     """
-    settled = reconcile(hold, target)
-    if hold.run.state is act.done:
-        return settled if settled is not None else _last(hold, act)
+    done = already_done(hold, target, act)
+    if done is not None:
+        return done
+    # An act begins with the move out of this state, so an intent from before that has no effect to look up.
+    hold.give_up(act.step, "never begun")
     number = hold.number(act.step)
     note = CommitNote(f"{hold.run_id}-{act.step}-{number}", act.author, hold.run_id, hold.epoch)
     entry = hold.intend(act.step, {"number": number}, intent=note.id)
@@ -65,6 +67,14 @@ def commit_once(hold: Hold, target: PromotionTarget, act: Act, perform: Callable
         snapshot = landed
     _finish(hold, act, entry, snapshot)
     return snapshot
+
+
+def already_done(hold: Hold, target: PromotionTarget, act: Act) -> int | None:
+    """The snapshot, if the act has taken effect, whether or not its process lived to say so."""
+    settled = reconcile(hold, target)
+    if hold.run.state is not act.done:
+        return None
+    return settled if settled is not None else _last(hold, act)
 
 
 def reconcile(hold: Hold, target: PromotionTarget) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.plan import Plan
-from anabranch.promote.commit import Act, commit_once
+from anabranch.promote.commit import Act, already_done, commit_once
 from anabranch.promote.history import Blocked, CatchUp, Clear, judge
 from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
 from anabranch.replay.staging import Staging
@@ -63,6 +63,10 @@ class Promotion:
 
     def __call__(self) -> int:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
+        done = already_done(self.hold, self.target, Act.PROMOTE)
+        if done is not None:
+            # What live has written since the promotion is beside it already, and nothing to catch up with.
+            return done
         self._require_unchanged()
         self._clear()
         return commit_once(self.hold, self.target, Act.PROMOTE, self._join)

@@ -66,7 +66,7 @@ class StagingTarget(Protocol):
         """Make the branch: the base with the range taken out."""
 
     def hand_over(self, old: str, new: str) -> None:
-        """Give the old branch's content to the new one and remove the old, in one commit."""
+        """Give the old branch's content to the new one and remove the old, in one commit. No change if old is gone."""
 
     def staged(self, branch: str, base: int) -> Sequence[StagedSlice]: ...
 
@@ -75,20 +75,24 @@ def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
     """Staging as this epoch's own. Whoever worked under an earlier epoch can commit nothing from here on."""
     mine = staging_branch(hold.run_id, hold.epoch)
     reach("branch.before")
-    theirs = [branch for branch in target.branches(hold.run_id) if branch != mine]
-    if target.head(mine) is None:
-        if theirs:
-            target.hand_over(max(theirs, key=_epoch), mine)
+    while target.head(mine) is None:
+        # Asked each time: what is not there because a later epoch has it is no longer ours to take.
+        hold.require()
+        earlier = [branch for branch in target.branches(hold.run_id) if epoch_of(branch) < hold.epoch]
+        if earlier:
+            target.hand_over(max(earlier, key=epoch_of), mine)
         else:
             target.stage(mine, plan.target.base, plan.target.partitions, {})
     reach("branch.after")
     head = target.head(mine)
     if head is None:
+        hold.require()
         raise AssertionError(f"{mine} was made and is not there")
     return Staging(hold.run_id, hold.epoch, head, plan.target.partitions)
 
 
-def _epoch(branch: str) -> int:
+def epoch_of(branch: str) -> int:
+    """The epoch that a staging branch belongs to."""
     return int(branch.rpartition("_e")[2])
 
 

@@ -62,6 +62,12 @@ class Hold:
     def settle(self, entry: JournalEntry, outcome: Outcome, details: Mapping[str, object] | None = None) -> None:
         self.writer.record_outcome(entry.id, self.epoch, outcome, details)
 
+    def give_up(self, step: str, why: str) -> None:
+        """Settle what earlier processes meant to do and never came to: nobody looks for it any more."""
+        for entry in self.reader.open_intents(self.run_id):
+            if entry.step == step:
+                self.settle(entry, Outcome.FAILED, {"what": why})
+
     def number(self, step: str) -> int:
         """How many times the step was intended so far, plus one."""
         return 1 + sum(entry.step == step for entry in self.reader.journal(self.run_id))
@@ -74,10 +80,12 @@ class Hold:
 
 
 @contextmanager
-def holding(store: RunStore, run_id: str, *, holder: str, actor: str, ttl: timedelta = LEASE) -> Iterator[Hold]:
+def holding(
+    store: RunStore, run_id: str, *, holder: str, actor: str, ttl: timedelta = LEASE, take_over: bool = False
+) -> Iterator[Hold]:
     """Take the run's lease, renew it while the work goes on, and give it back at the end."""
     reach("lease.before")
-    lease = store.writer.acquire(run_id, holder, ttl, actor=actor)
+    lease = store.writer.acquire(run_id, holder, ttl, actor=actor, take_over=take_over)
     reach("lease.after")
     stop = Signal()
     renewer = Thread(target=_renew, args=(store.writer, run_id, lease.epoch, ttl, stop), daemon=True, name="lease")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from anabranch.close.isolation import REPLAY_PREFIX, Certificate, certify, group
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pipeline import Pipeline
+from anabranch.crashpoints import reach
 from anabranch.plan.asked import contract_hash
 from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
@@ -38,15 +38,19 @@ from anabranch.replay.replayer import Clock, End, Replayer, SliceWriter, Watch
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.runs.hold import Hold, holding
 from anabranch.runs.journal import Outcome
+from anabranch.runs.lease import SupersededError
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
-from anabranch.runs.states import ACTIVE, Event
+from anabranch.runs.states import ACTIVE, Event, State
 from anabranch.validate.report import Report, Verdict
+from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
 from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
@@ -55,7 +59,7 @@ CATCH_UP_ROUNDS = 5
 def operator() -> tuple[str, str]:
     """Who acts: the process, which holds leases, and the person, who is on record."""
     person = os.environ.get("ANABRANCH_ACTOR") or getpass.getuser()
-    return f"{person}@{socket.gethostname()}:{os.getpid()}", person
+    return holder_name(person), person
 
 
 def submit(store: SqlRunStore, plan: Plan, contract: Mapping[str, object], *, now: datetime, actor: str) -> Run:
@@ -117,9 +121,29 @@ class BackfillRun:
 
     @contextmanager
     def hold(self) -> Iterator[Hold]:
+        """The run's lease. One whose process has ended is not waited for: its epoch is refused from then on."""
         holder, actor = operator()
-        with holding(self.store, self.run_id, holder=holder, actor=actor) as hold:
+        former = self.store.reader.lease(self.run_id).holder
+        gone = former is not None and is_gone(former)
+        with (
+            holding(self.store, self.run_id, holder=holder, actor=actor, ttl=lease_time(), take_over=gone) as hold,
+            self._superseded_leaves_nothing(hold),
+        ):
             yield hold
+
+    @contextmanager
+    def _superseded_leaves_nothing(self, hold: Hold) -> Iterator[None]:
+        """Whatever a superseded process fails with, that it was superseded is the reason; and it tidies up."""
+        try:
+            yield
+        except Exception as error:
+            try:
+                hold.require()
+            except SupersededError as superseded:
+                unused = self.run.state in (State.CLOSING, State.CLOSED)
+                self.target.remove_stray(self.run_id, hold.epoch, unused=unused)
+                raise superseded from (None if isinstance(error, SupersededError) else error)
+            raise
 
     def staging(self, hold: Hold) -> Staging:
         return take_staging(hold, self.plan, self.target)
@@ -159,8 +183,10 @@ class BackfillRun:
         from anabranch.validate.record import keep
 
         staging = self.staging(hold)
+        hold.give_up("validate", "its process ended")
         number = hold.number("validate")
         entry = hold.intend("validate", {"staging": staging.snapshot}, intent=f"{self.run_id}-validate-{number}")
+        reach("validate.before")
         measures = measure(
             self._spark,
             self.workplace.catalog.name,
@@ -174,7 +200,9 @@ class BackfillRun:
         )
         accounts = self._accounts(staging)
         report = judge(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
+        hold.require()
         keep(report, self.workplace.state)
+        reach("validate.after")
         accepted = report.verdict is Verdict.ACCEPTED
         said = {"staging": staging.snapshot, "verdict": report.verdict.value, "digest": report.digest.text}
         hold.settle(entry, Outcome.SUCCEEDED, said)
@@ -185,6 +213,7 @@ class BackfillRun:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
         for _ in range(CATCH_UP_ROUNDS):
+            self._finish_catching_up(hold, watch, now)
             staging = self.staging(hold)
             caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
             try:
@@ -194,6 +223,12 @@ class BackfillRun:
                 self.replay(hold, watch, tuple(_slice_of(commit) for commit in error.behind.commits))
                 self.validate(hold, now)
         raise behind
+
+    def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
+        """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
+        if self.run.state in MIDWAY and self._accepted(hold):
+            self.replay(hold, watch, ())
+            self.validate(hold, now)
 
     def roll_back(self, hold: Hold) -> int:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since."""
@@ -206,8 +241,10 @@ class BackfillRun:
         return Rollback(hold, self.target, self.staging(hold), by_rows)()
 
     def close(self, hold: Hold) -> Mapping[str, object]:
-        from anabranch.close.record import write_record
+        from anabranch.close.record import read_record, write_record
 
+        if self.run.state is State.CLOSED:
+            return read_record(self.folder / "closure.json")
         return Closure(
             hold,
             self.plan,
@@ -232,10 +269,18 @@ class BackfillRun:
 
     def _validated(self, hold: Hold) -> ValidatedRun:
         """The staging that validation said yes to last, which promotion compares with staging as it is."""
-        entries = [e for e in hold.reader.journal(self.run_id) if e.step == "validate" and e.outcome_details]
-        last = entries[-1].outcome_details if entries else None
-        snapshot = last["staging"] if last and last["verdict"] == Verdict.ACCEPTED.value else 0
+        verdicts = self._verdicts(hold)
+        last = verdicts[-1] if verdicts else {}
+        snapshot = last["staging"] if last.get("verdict") == Verdict.ACCEPTED.value else 0
         return ValidatedRun(self.plan, snapshot if isinstance(snapshot, int) else 0)
+
+    def _accepted(self, hold: Hold) -> bool:
+        """Whether validation ever said yes, so that all of the plan is in staging."""
+        return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in self._verdicts(hold))
+
+    def _verdicts(self, hold: Hold) -> list[Mapping[str, object]]:
+        done = [e for e in hold.reader.journal(self.run_id) if e.step == "validate" and e.outcome is Outcome.SUCCEEDED]
+        return [entry.outcome_details or {} for entry in done]
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in self.staged(staging)]

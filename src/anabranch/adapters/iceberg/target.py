@@ -21,7 +21,7 @@ from anabranch.plan.axis import PartitionRange
 from anabranch.promote.history import Commit
 from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.replay.staging import StagedSlice, Staging, staging_branch
+from anabranch.replay.staging import StagedSlice, Staging, epoch_of, staging_branch
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -76,8 +76,7 @@ class IcebergTarget:
 
     def branches(self, run: str) -> list[str]:
         """The staging branches of the run, of whatever epoch."""
-        prefix = staging_branch(run, 0).removesuffix("0")
-        return sorted(ref for ref in self.load().metadata.refs if ref.startswith(prefix))
+        return _branches(self.load(), run)
 
     def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
         """The branch as `base` with the range taken out, in one commit. Once made, again is no change."""
@@ -94,7 +93,7 @@ class IcebergTarget:
         """Give staging to the next epoch: the old branch is gone, so whoever still holds it can commit nothing."""
 
         def change(table: Table, tx: Transaction) -> None:
-            if new not in table.metadata.refs:
+            if new not in table.metadata.refs and old in table.metadata.refs:
                 head = table.metadata.refs[old].snapshot_id
                 _point(tx, new, head, SnapshotRefType.BRANCH)
                 _remove(tx, [old])
@@ -230,6 +229,22 @@ class IcebergTarget:
 
         self._change_refs(change)
 
+    def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
+        """Remove the branch of a superseded epoch, if a later one has its own or staging is `unused` altogether.
+
+        Spark makes a branch anew when it is gone by the time of a commit. Until a later epoch has its own, though,
+        the branch is staging itself.
+        """
+
+        def change(table: Table, tx: Transaction) -> None:
+            stray = table.metadata.refs.get(staging_branch(run, epoch))
+            passed = any(epoch_of(branch) > epoch for branch in _branches(table, run))
+            if stray is not None and (passed or unused):
+                _remove(tx, [staging_branch(run, epoch)])
+                _require(tx, {staging_branch(run, epoch): stray.snapshot_id})
+
+        self._change_refs(change)
+
     def _change_refs(self, change: Callable[[Table, Transaction], None]) -> None:
         """A change to our own refs only: when somebody committed to the table in between, look and do it again."""
         for attempt in range(ATTEMPTS):
@@ -289,6 +304,11 @@ class _CommitOnce:
             self._transaction.commit_transaction()
         except (CommitFailedException, ValidationException) as refused:
             raise self._moved() from refused
+
+
+def _branches(table: Table, run: str) -> list[str]:
+    prefix = staging_branch(run, 0).removesuffix("0")
+    return sorted(ref for ref in table.metadata.refs if ref.startswith(prefix))
 
 
 def _commit_of(table: Table, snapshot: Snapshot, partitions: PartitionRange) -> Commit:
