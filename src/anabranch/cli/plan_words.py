@@ -54,8 +54,8 @@ def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
 
 def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     plan, outlook = planned.plan, planned.outlook
-    yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), {plan.source.partitions} partitions"
-    yield "records", f"at most {outlook.offsets:,} in {len(plan.slices):,} slices"
+    yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), partitions: {plan.source.partitions}"
+    yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
     yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
     if outlook.duration is not None:
         yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"

@@ -11,7 +11,7 @@ def checks_of(backfill: Backfill, pipeline: Pipeline) -> tuple[str, ...]:
     spec, keys = backfill.spec, pipeline.spec.target.keys
     names = ["every offset accounted for", "schema as it was", "rows and sums by time"]
     if spec.expect is not None:
-        names.append(f"{spec.expect.rows} rows, give or take {spec.expect.tolerance:.6%}".replace(".000000", ""))
+        names.append(f"{spec.expect.rows} rows, give or take {spec.expect.tolerance * 100:.10g}%")
     if keys:
         names.append(f"unique: {', '.join(keys)}")
     if spec.validation.not_null:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
@@ -51,19 +50,15 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
 def write_plan_file(path: Path, planned: Planned) -> None:
     """All of it or nothing: a plan that is half there must not be found."""
     text = json.dumps(document_of_planned(planned), indent=2, ensure_ascii=False) + "\n"
-    temporary: Path | None = None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            temporary = Path(stream.name)
+        with temporary.open("x", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise PlanFileUnwritableError(
             f"The plan could not be written to {path}.",
             untouched=NOTHING_TOUCHED + " A file that was there before is as it was.",

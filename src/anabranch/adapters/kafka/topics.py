@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, OffsetSpec
 
 SECONDS = 15
+AGAIN_SECONDS = 0.2
 
 
 class KafkaUnreachableError(AnabranchError):
@@ -77,18 +79,32 @@ def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[in
 def list_places(
     client: Mapping[str, str], topic: Topic, spec: OffsetSpec, *, committed: bool = True
 ) -> dict[int, Place]:
-    """Where `spec` is in every partition; an offset of -1 means that there is no such place."""
-    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+    """Where `spec` is in every partition; an offset of -1 means that there is no such place.
 
+    A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
+    """
+    from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+
+    passing = (
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+    )
     asking = admin(client)
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
-    try:
-        futures = asking.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
-        found = {tp.partition: future.result() for tp, future in futures.items()}
-    except KafkaException as error:
-        raise unreachable(client) from error
-    return {p: Place(place.offset, place.timestamp) for p, place in found.items()}
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            futures = asking.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
+            found = {tp.partition: future.result() for tp, future in futures.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in passing or time.monotonic() > deadline:
+                raise unreachable(client) from error
+            time.sleep(AGAIN_SECONDS)
+        else:
+            return {p: Place(place.offset, place.timestamp) for p, place in found.items()}
 
 
 def topic_settings(client: Mapping[str, str], name: str) -> dict[str, str] | None:
