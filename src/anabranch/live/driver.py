@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-LOCK_SECONDS = 30.0
+LOCK_SECONDS = 60.0
 POLL_SECONDS = 0.1
 COMMIT_LOG_SECONDS = 5.0
 

@@ -60,8 +60,8 @@ def converted(column: Column, kind: DataType) -> Column:
             return moment(column, kind.simpleString())
 
 
-def flawed(column: Column, kind: DataType) -> Column | None:
-    """Whether a column that was parsed `as_read` can't be what was declared; None where it always can.
+def flawed(read: Column, given: Column, kind: DataType) -> Column | None:
+    """Whether what was `read` can't be what was declared, by what it gave when `converted`; None where it always can.
 
     A moment that is none, or a number beyond what a float holds, which the parser gives as infinity.
     """
@@ -69,19 +69,25 @@ def flawed(column: Column, kind: DataType) -> Column | None:
         return None
     match kind:
         case StructType():
-            flaws = [flawed(column[field.name], field.dataType) for field in kind.fields]
+            flaws = [flawed(read[field.name], given[field.name], field.dataType) for field in kind.fields]
             return reduce(lambda one, other: one | other, [flaw for flaw in flaws if flaw is not None])
         case ArrayType():
             element = kind.elementType
-            return F.coalesce(F.exists(column, lambda each: _certain(flawed(each, element))), F.lit(False))
+            return _any(F.zip_with(read, given, lambda one, other: _certain(flawed(one, other, element))))
         case MapType():
             value = kind.valueType
-            values = F.map_values(column)
-            return F.coalesce(F.exists(values, lambda each: _certain(flawed(each, value))), F.lit(False))
+            pairs = F.zip_with(
+                F.map_values(read), F.map_values(given), lambda one, other: _certain(flawed(one, other, value))
+            )
+            return _any(pairs)
         case DoubleType() | FloatType():
-            return F.coalesce(F.abs(column) == F.lit(float("inf")), F.lit(False))
+            return F.coalesce(F.abs(given) == F.lit(float("inf")), F.lit(False))
         case _:
-            return column.isNotNull() & moment(column, kind.simpleString()).isNull()
+            return read.isNotNull() & given.isNull()
+
+
+def _any(flaws: Column) -> Column:
+    return F.coalesce(F.exists(flaws, lambda each: each), F.lit(False))
 
 
 def _certain(flaw: Column | None) -> Column:

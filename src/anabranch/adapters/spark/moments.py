@@ -1,4 +1,4 @@
-"""Moments as events write them, read alike whatever the session's time zone or the day it is read on."""
+"""Moments as events write them, read alike on whatever day they are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, TimestampType
 
 _DATE = r"(?!0000)\d{4}-\d{2}-\d{2}"
-_TIME = r"\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?"
+_TIME = r"\d{2}:\d{2}:\d{2}([.]\d{1,9})?"
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})"
 
 # Spark's own cast takes "12:30" for today at half past twelve, and "2025" for New Year: the same event would be
@@ -24,14 +24,8 @@ FIRST, LAST = -62_135_596_800, 253_402_300_799
 
 
 def moment(text: Column, kind: str) -> Column:
-    """ISO 8601 text as a timestamp, timestamp_ntz or date; null unless it is one. No zone means UTC."""
-    whole = text
-    if kind != "date":
-        # Spark's cast wants the seconds before a zone, and takes a time without one for the session's own.
-        whole = F.regexp_replace(text, rf"^({_DATE}[T ]\d{{2}}:\d{{2}})(?!:)", "$1:00")
-    if kind == "timestamp":
-        whole = F.when(whole.rlike(f"{_ZONE}$"), whole).otherwise(F.concat(whole, F.lit("Z")))
-    return F.when(text.rlike(_FORMS[kind]), whole.try_cast(kind))
+    """ISO 8601 text as a timestamp, timestamp_ntz or date; null unless it is one. No zone means UTC, the session's."""
+    return F.when(text.rlike(_FORMS[kind]), text.try_cast(kind))
 
 
 def event_time(column: Column, kind: DataType, form: str) -> Column:

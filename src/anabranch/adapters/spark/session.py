@@ -10,7 +10,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -82,7 +82,8 @@ def start_spark(
             popen = {"stdout": words, "stderr": words, "pass_fds": tuple(inherit)}
             gateway = launch_gateway(_conf(launch), popen)  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **local, **options, **launch}))
-    except (PySparkRuntimeError, Py4JError, OSError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
+        reason = _in_one_line(error)
         if gateway is not None:
             _end(gateway)
         raise SparkStartError(
@@ -90,7 +91,7 @@ def start_spark(
             untouched=NOTHING_TOUCHED,
             next_step=f"read {log}, then `anabranch doctor`",
             master=master,
-        ) from _in_one_line(error)
+        ) from reason
     return SparkSession(context)
 
 
@@ -110,10 +111,9 @@ def _end(gateway: Any) -> None:
 
 
 def _in_one_line(error: Exception) -> Exception:
-    """An error whose text is the reason alone; what Java said of the way there stays its cause, for `--debug`."""
-    if not isinstance(error, Py4JJavaError):
-        return error
-    short = RuntimeError(str(error.java_exception))
+    """An error whose text is the reason alone, asked of the JVM while it is there; the rest stays, for `--debug`."""
+    said = error.java_exception if isinstance(error, Py4JJavaError) else error
+    short = RuntimeError(" ".join(str(said).split()))
     short.__cause__ = error
     return short
 

@@ -1,0 +1,178 @@
+"""Live as a process of its own: killed where it hurts most, restarted, looked at and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.fixtures.broker import KafkaForTests, eventually
+from tests.integration.live.shop import (
+    assert_exact,
+    assert_tiled,
+    group_offsets,
+    live_offsets,
+    orders,
+    shop_project,
+)
+
+from anabranch.contract.code import code_digest
+from anabranch.contract.load import load_pipelines
+from anabranch.live.errors import DidNotStartError, UnknownPipelineError
+from anabranch.live.lock import is_free
+from anabranch.live.pace import Pace
+from anabranch.live.process import LivePipeline, Stopped
+from anabranch.live.status import LiveState
+from anabranch.wiring.workplace import Workplace
+
+PATIENCE = 600.0
+PACE = Pace(0.2, 400)
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(3000)]
+
+
+@pytest.fixture
+def topic(kafka: KafkaForTests) -> str:
+    return kafka.create_topic(kafka.unique_name("shop"), 3)
+
+
+@pytest.fixture
+def workplace(kafka: KafkaForTests, tmp_path: Path, topic: str) -> Iterator[Workplace]:
+    made = shop_project(tmp_path / "shop", kafka, topic)
+    yield made
+    LivePipeline(made, "orders").stop(patience=0)
+
+
+def command(workplace: Workplace, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "anabranch", "live", *arguments, "orders", "--project", str(workplace.folder)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def die_at(live: LivePipeline, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start live with an appointment, and wait until it is dead."""
+    monkeypatch.setenv("ANABRANCH_CRASH_AT", point)
+    with suppress(DidNotStartError):  # it may be dead before we have looked
+        live.start(PACE, patience=PATIENCE)
+    eventually(lambda: live.status().state is LiveState.DIED, PATIENCE)
+    monkeypatch.delenv("ANABRANCH_CRASH_AT")
+
+
+def caught_up(live: LivePipeline) -> bool:
+    status = live.status()
+    assert status.state is LiveState.RUNNING, status.as_dict()
+    return status.lag is not None and status.lag.total == 0
+
+
+def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
+    kafka: KafkaForTests, topic: str, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = LivePipeline(workplace, "orders")
+    assert live.status().state is LiveState.STOPPED
+    points = ("live.quarantine.after", "live.commit.before", "live.commit.after:2", "live.group.before")
+    for number, point in enumerate(points):
+        kafka.produce(topic, orders(range(number * 600 + 1, number * 600 + 601), seed=number))
+        die_at(live, point, monkeypatch)
+
+    kafka.produce(topic, orders(range(3001, 3601)))
+    started = live.start(PACE, patience=PATIENCE)
+    assert started.pid is not None
+    time.sleep(random.Random(os.urandom(8)).uniform(0, 4))  # anywhere in its work
+    psutil.Process(started.pid).kill()
+    eventually(lambda: live.status().state is LiveState.DIED, PATIENCE)
+
+    final = live.start(PACE, patience=PATIENCE)
+    kafka.produce(topic, orders(range(4001, 4301)))
+    eventually(lambda: caught_up(live), PATIENCE)
+    _look_as_a_user(workplace, final.pid)
+    assert live.stop(patience=PATIENCE) is Stopped.AT_BATCH_BOUNDARY
+    assert live.stop() is Stopped.WAS_NOT_RUNNING
+    assert live.status().state is LiveState.STOPPED
+
+    assert_exact(kafka, workplace, topic)
+    commits = live_offsets(workplace.catalog.open().load_table("shop.orders"))
+    ends = group_offsets(kafka, f"{topic}-group", topic)
+    assert_tiled(commits, ends)
+
+    _break_the_transform(workplace)
+    with pytest.raises(DidNotStartError, match=r"transforms/orders\.py:\d+: ZeroDivisionError.*transform\.failed"):
+        LivePipeline(workplace, "orders").start(PACE, patience=PATIENCE)
+    found = command(workplace, "status", "-o", "json")
+    told = json.loads(found.stdout)
+    assert (found.returncode, told["state"], told["error"]["code"]) == (1, "failed", "transform.failed")
+    assert_exact(kafka, workplace, topic)
+
+
+def _look_as_a_user(workplace: Workplace, pid: int | None) -> None:
+    """`live status` while it runs, and `live start` once more, which changes nothing."""
+    again = command(workplace, "start", "-o", "json")
+    found = command(workplace, "status", "-o", "json")
+    assert (again.returncode, found.returncode) == (0, 0), again.stderr + found.stderr
+    assert "running already" in again.stderr
+    told = json.loads(found.stdout)
+    pipeline = load_pipelines(workplace.loaded)["orders"].pipeline
+    assert told["state"] == "running"
+    assert told["pid"] == pid == json.loads(again.stdout)["pid"]
+    assert told["code"] == told["code_on_disk"] == code_digest(workplace.folder, pipeline)
+    assert told["code_differs"] is False
+    assert told["lag"]["total"] == 0
+    assert set(told["lag"]["partitions"]) == {"0", "1", "2"}
+    assert told["last_batch"]["records"] > 0
+    assert told["since_start"]["rows"] > 0
+    assert told["records_per_second"] > 0
+    assert told["event_time"].startswith("2025-06-01T")
+    assert told["group_error"] is None
+    assert told["error"] is None
+    assert command(workplace, "status").returncode == 0
+
+
+def _break_the_transform(workplace: Workplace) -> None:
+    file = workplace.folder / "transforms" / "orders.py"
+    file.write_text(file.read_text().replace("    return events.where", "    1 / 0\n    return events.where"))
+
+
+def test_a_jvm_that_outlives_its_driver_keeps_the_lock(tmp_path: Path) -> None:
+    """The child stands for a JVM in the middle of a commit: until it ends nobody else may write."""
+    lock = tmp_path / "lock"
+    script = (
+        "import subprocess, sys, time\n"
+        "from pathlib import Path\n"
+        "from anabranch.live.lock import only_driver\n"
+        "with only_driver(Path(sys.argv[1]), 5) as held:\n"
+        "    child = subprocess.Popen(['sleep', '60'], pass_fds=[held])\n"
+        "    print(child.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(lock)], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        child = psutil.Process(int(driver.stdout.readline()))
+        driver.kill()
+        driver.wait(30)
+        assert not is_free(lock, 0)
+        child.kill()
+        assert is_free(lock, 30)
+
+
+def test_what_can_not_start_says_so_at_once(kafka: KafkaForTests, tmp_path: Path) -> None:
+    workplace = shop_project(tmp_path / "shop", kafka, kafka.unique_name("nosuch"))
+
+    with pytest.raises(UnknownPipelineError, match="order'"):
+        LivePipeline(workplace, "order")
+    with pytest.raises(DidNotStartError, match=r"There is no topic nosuch-.*kafka\.topic-missing"):
+        LivePipeline(workplace, "orders").start(patience=PATIENCE)
+    refused = command(workplace, "status", "-o", "json")
+    told = json.loads(refused.stdout)
+    assert (refused.returncode, told["state"]) == (1, "failed")
+    assert told["error"]["code"] == "kafka.topic-missing"
+    assert not list((workplace.state / "warehouse").rglob("*.parquet"))
