@@ -8,9 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pyspark import SparkContext
 from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
 
+from anabranch.adapters.spark.session import SparkStartError, start_spark, stop_spark
+from anabranch.doctor.finding import Level
+from anabranch.doctor.spark import spark as spark_check
 from anabranch.wiring.workplace import Workplace, open_workplace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -54,7 +58,6 @@ def workplace(cluster: SparkCluster, kafka: KafkaForTests, tmp_path: Path) -> Wo
 def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: KafkaForTests, workplace: Workplace) -> None:
     from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
     from anabranch.adapters.spark.kafka_source import read_offsets
-    from anabranch.adapters.spark.session import stop_spark
 
     topic = kafka.create_topic(kafka.unique_name("orders"), partitions=4)
     kafka.produce(topic, ({"value": f"order {n}", "partition": n % 4} for n in range(2000)))
@@ -85,6 +88,32 @@ def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: Kafka
     wanted = [(r.partition, r.offset, (r.value or b"").decode()) for r in kafka.read_all(topic)]
     assert len(wanted) == counted == 2000
     assert sorted((row["partition"], row["offset"], row["value"]) for row in written) == sorted(wanted)
+
+
+def test_the_doctor_runs_a_job_on_the_cluster(cluster: SparkCluster, workplace: Workplace) -> None:
+    finding = spark_check(workplace)
+    assert finding.level is Level.GREEN
+    assert cluster.master in finding.says
+    assert SparkContext._active_spark_context is None, "the doctor left a session"
+
+
+def test_a_session_that_does_not_start_is_told_in_a_line_and_leaves_no_jvm(
+    cluster: SparkCluster, workplace: Workplace, tmp_path: Path
+) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    with pytest.raises(SparkStartError) as failed:
+        start_spark(
+            "broken",
+            master=cluster.master,
+            jars=(),
+            options={"spark.driver.host": "127.0.0.1", "spark.executor.memory": "much"},
+            log=tmp_path / "spark.log",
+            driver_memory="512m",
+        )
+    assert failed.value.cause is not None
+    assert "much" in failed.value.cause
+    assert "\n" not in failed.value.cause
+    assert set(psutil.Process().children(recursive=True)) == before
 
 
 def _both_workers_run_our_python(session: object, cluster: SparkCluster) -> None:
