@@ -74,6 +74,11 @@ class BatchWriter:
     _resumed: bool = False
     _at_work: Lock = field(default_factory=Lock)
 
+    def __post_init__(self) -> None:
+        # Opened once: each opening holds connections, and live runs for months.
+        self._tables = self.catalog.open()
+        self._quarantine = Quarantine(self.catalog, self.pipeline)
+
     def __call__(self, batch: DataFrame, number: int) -> None:
         with self._at_work:
             if self._stopping:
@@ -136,7 +141,7 @@ class BatchWriter:
             commit = live_commit_id(query, number)
             reach("live.quarantine.before")
             aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
-            Quarantine(self.catalog, self.pipeline).set_aside(bad_of(decoded), aside, seen.bad)
+            self._quarantine.set_aside(bad_of(decoded), aside, seen.bad)
             reach("live.quarantine.after")
             rows = align(self.transform(events_of(decoded)), self.columns)
             reach("live.commit.before")
@@ -172,7 +177,7 @@ class BatchWriter:
         }
 
     def _last_commit(self) -> LiveCommit | None:
-        table = self.catalog.open().load_table(self.pipeline.spec.target.table)
+        table = self._tables.load_table(self.pipeline.spec.target.table)
         return last_live_commit(table, self.pipeline.metadata.name)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 
 import psutil
 
-from anabranch.adapters.embedded.process import alive, find_marked, launch
+from anabranch.adapters.embedded.process import SAME_START_SECONDS, alive, find_marked, launch
 from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.kafka.progress import committed
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
@@ -73,7 +73,7 @@ class LivePipeline:
     def status(self) -> LiveStatus:
         """How live is now. Changes nothing."""
         record = load_record(self._layout.record)
-        living = find_marked(self._layout.mark, record.process if record else None)
+        living = self._find()
         if living is not None and record is not None and record.process.pid != living.pid:
             record = None  # of the driver before
         return LiveStatus(
@@ -156,8 +156,9 @@ class LivePipeline:
         )
 
     def _find(self) -> psutil.Process | None:
+        """The driver's living process. One in somebody's terminal bears no mark, but has written its record."""
         record = load_record(self._layout.record)
-        return find_marked(self._layout.mark, record.process if record else None)
+        return (record and _living(record.process)) or find_marked(self._layout.mark, None)
 
     def _lag(self) -> Lag | None:
         try:
@@ -180,6 +181,15 @@ class LivePipeline:
                 next_step="stop it as the user who started it",
                 pid=living.pid,
             ) from error
+
+
+def _living(recorded: Process) -> psutil.Process | None:
+    try:
+        found = psutil.Process(recorded.pid)
+        same = abs(found.create_time() - recorded.started) < SAME_START_SECONDS
+    except psutil.NoSuchProcess:
+        return None
+    return found if same and alive(found) else None
 
 
 def _gone(living: psutil.Process, patience: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -65,7 +66,7 @@ class Quarantine:
         More than the cap, together with those of before, is an error before anything is written.
         """
         count = bad.count() if count is None else count
-        if count == 0 or IcebergTarget(self._catalog.open(), self.table).landed(batch.id) is not None:
+        if count == 0 or self._kept.landed(batch.id) is not None:
             return count
         before = self._held(bad.sparkSession, batch)
         if before + count > self._cap:
@@ -80,6 +81,10 @@ class Quarantine:
         options = {f"snapshot-property.{name}": value for name, value in said.items()}
         rows.coalesce(1).writeTo(self._path).options(**options).append()
         return count
+
+    @cached_property
+    def _kept(self) -> IcebergTarget:
+        return IcebergTarget(self._catalog.open(), self.table)
 
     @property
     def _path(self) -> str:
