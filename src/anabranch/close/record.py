@@ -1,11 +1,12 @@
-"""Writes a record where people find it: whole or not at all."""
+"""The closure record where people find it."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
+
+from anabranch.project.whole_files import write_whole
 
 
 def read_record(path: Path) -> Mapping[str, object]:
@@ -15,10 +16,4 @@ def read_record(path: Path) -> Mapping[str, object]:
 
 def write_record(path: Path, record: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(record, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    write_whole(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from anabranch.plan.asked import contract_hash
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.steps import document_of, steps_of
+from anabranch.project.whole_files import write_whole
 
 FORMAT = "anabranch.plan/v1"
 
@@ -50,15 +50,9 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
 def write_plan_file(path: Path, planned: Planned) -> None:
     """All of it or nothing: a plan that is half there must not be found."""
     text = json.dumps(document_of_planned(planned), indent=2, ensure_ascii=False) + "\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise PlanFileUnwritableError(
             f"The plan could not be written to {path}.",
             untouched=NOTHING_TOUCHED + " A file that was there before is as it was.",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
+from anabranch.project.whole_files import write_whole
 from anabranch.validate.page import render_page
 from anabranch.validate.report import Report
 
@@ -29,15 +28,5 @@ def keep(report: Report, state_folder: Path) -> Kept:
 
 
 def _write(path: Path, text: str) -> None:
-    """Aside first, to the disk, then into place: a reader or a crash meets the old file or the new one."""
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as aside:
-        try:
-            # A lone surrogate, which JSON can carry and UTF-8 can't, must not cost us the report.
-            aside.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-            aside.flush()
-            os.fsync(aside.fileno())
-            Path(aside.name).chmod(0o644)
-            Path(aside.name).replace(path)
-        except BaseException:
-            Path(aside.name).unlink(missing_ok=True)
-            raise
+    # A lone surrogate, which JSON can carry and UTF-8 can't, must not cost us the report.
+    write_whole(path, text.encode("utf-8", "backslashreplace").decode("utf-8"))

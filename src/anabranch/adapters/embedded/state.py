@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from anabranch.adapters.embedded.errors import StateUnreadableError
+from anabranch.project.whole_files import write_whole
 
 VERSION = 1
 
@@ -66,16 +65,7 @@ def save(path: Path, stack: Stack) -> None:
 
 def write_document(path: Path, document: Mapping[str, object]) -> None:
     """Write the whole file or leave the former one: a crash at any point shows one of the two."""
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            json.dump(document, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    _sync_folder(path.parent)
+    write_whole(path, json.dumps(document, indent=2))
 
 
 def _stack(document: dict[str, object]) -> Stack:
@@ -107,12 +97,3 @@ def _unreadable(path: Path) -> StateUnreadableError:
         next_step=f"remove {path} and run `anabranch dev up`: the brokers are found again by their data",
         path=str(path),
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
