@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 from threading import RLock
 from typing import Any
@@ -90,7 +92,9 @@ def ship(spark: SparkSession, transform: Transform, pipeline: Pipeline) -> None:
     top = pipeline.spec.transform.python.split(":")[0].split(".")[0]
     place = transform.folder / top
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-    archive = Path(mkdtemp(prefix="anabranch-code-")) / f"anabranch-{transform.digest[:16]}.zip"
+    scratch = mkdtemp(prefix="anabranch-code-")
+    atexit.register(rmtree, scratch, ignore_errors=True)  # executors may ask for the file as long as we run
+    archive = Path(scratch) / f"anabranch-{transform.digest[:16]}.zip"
     with ZipFile(archive, "w") as zipped:
         for place in sorted({file.parent for file in files} - {transform.folder}):
             # Without its own entry a folder that has no __init__.py can't be imported from an archive.
