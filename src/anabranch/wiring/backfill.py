@@ -338,8 +338,7 @@ class BackfillRun:
 
     def _main_untouched(self) -> bool:
         """Whether every commit of this run on main is a promotion or a rollback."""
-        commits = self.target.survey(self.plan.target.base, self.plan.target.partitions).commits
-        return all(c.author in (Author.PROMOTION, Author.ROLLBACK) for c in commits if c.run == self.run_id)
+        return self.target.authors(self.run_id) <= {Author.PROMOTION, Author.ROLLBACK}
 
 
 def _slice_of(commit: Commit) -> Slice:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog
@@ -18,15 +19,23 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
-from anabranch.promote.history import Commit
+from anabranch.promote.history import Author, Commit
 from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.replay.staging import StagedSlice, Staging, epoch_of, staging_branch
+from anabranch.replay.staging import StagedSlice, Staging, epoch_of, scratch_branch, staging_branch
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
 MAIN = "main"
+_FOR_EVER = 2**63 - 1
+_LONGEST_RUN = 90 * 24 * 3600 * 1000
+# Whatever the table's settings say, expiry may not take the way back, nor a branch's commits: they are the authority
+# on what was replayed. Milliseconds.
+_KEPT: dict[SnapshotRefType, dict[str, int]] = {
+    SnapshotRefType.TAG: {"max-ref-age-ms": _FOR_EVER},
+    SnapshotRefType.BRANCH: {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": _LONGEST_RUN},
+}
 ATTEMPTS = 100
 
 
@@ -84,7 +93,8 @@ class IcebergTarget:
         def change(table: Table, tx: Transaction) -> None:
             if branch not in table.metadata.refs:
                 _point(tx, branch, base, SnapshotRefType.BRANCH)
-                _replace(tx, branch, files_in(table, base, partitions).values(), [], properties)
+                new = _replace(tx, branch, files_in(table, base, partitions).values(), [], properties)
+                _point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
                 _require(tx, {branch: None})
 
         self._change_refs(change)
@@ -133,13 +143,13 @@ class IcebergTarget:
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main that carries this commit id, if the commit ever took effect."""
-        table = self.load()
-        snapshot = table.current_snapshot()
-        while snapshot is not None:
-            if _said(snapshot).get(props.COMMIT) == commit_id:
-                return snapshot.snapshot_id
-            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
-        return None
+        found = (s.snapshot_id for s in _back(self.load(), MAIN) if _said(s).get(props.COMMIT) == commit_id)
+        return next(found, None)
+
+    def authors(self, run: str) -> set[Author]:
+        """As whom the run has committed to main, as far back as history is kept."""
+        line = _back(self.load(), MAIN)
+        return {props.author(_said(s), _operation(s)) for s in line if _said(s).get(props.RUN) == run}
 
     def join_in(self, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
         """The range as staging has it, plus the files in `keep`, in one commit against the head that was surveyed.
@@ -181,7 +191,7 @@ class IcebergTarget:
             head = table.metadata.refs[MAIN].snapshot_id
             _point(tx, staging.scratch, head, SnapshotRefType.BRANCH)
             _replace(tx, staging.scratch, files_in(table, head, staging.partitions).values(), [], {})
-            _require(tx, {MAIN: head})
+            _require(tx, {MAIN: head, staging.branch: staging.snapshot})
             made[:] = [head]
 
         self._change_refs(change)
@@ -230,18 +240,19 @@ class IcebergTarget:
         self._change_refs(change)
 
     def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
-        """Remove the branch of a superseded epoch, if a later one has its own or staging is `unused` altogether.
+        """Remove the branches of a superseded epoch, if a later one has its own or staging is `unused` altogether.
 
         Spark makes a branch anew when it is gone by the time of a commit. Until a later epoch has its own, though,
         the branch is staging itself.
         """
 
         def change(table: Table, tx: Transaction) -> None:
-            stray = table.metadata.refs.get(staging_branch(run, epoch))
+            mine = {staging_branch(run, epoch), scratch_branch(run, epoch)}
+            stray = {name: ref.snapshot_id for name, ref in table.metadata.refs.items() if name in mine}
             passed = any(epoch_of(branch) > epoch for branch in _branches(table, run))
-            if stray is not None and (passed or unused):
-                _remove(tx, [staging_branch(run, epoch)])
-                _require(tx, {staging_branch(run, epoch): stray.snapshot_id})
+            if stray and (passed or unused):
+                _remove(tx, stray)
+                _require(tx, stray)
 
         self._change_refs(change)
 
@@ -271,12 +282,9 @@ class IcebergTarget:
 
     def _line(self, table: Table, ref: str, base: int) -> list[Snapshot]:
         """The snapshots after `base` up to the ref's head, oldest first."""
-        line = []
-        snapshot = table.snapshot_by_name(ref)
-        while snapshot is not None and snapshot.snapshot_id != base:
-            line.append(snapshot)
-            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
-        if snapshot is None:
+        kept = list(_back(table, ref))
+        after = list(takewhile(lambda snapshot: snapshot.snapshot_id != base, kept))
+        if len(after) == len(kept):
             raise HistoryGoneError(
                 f"The history of {self.name} between the base snapshot {base} and {ref} is gone.",
                 untouched=NOTHING_TOUCHED,
@@ -284,7 +292,7 @@ class IcebergTarget:
                 table=self.name,
                 base=base,
             )
-        return line[::-1]
+        return after[::-1]
 
 
 class _CommitOnce:
@@ -337,8 +345,16 @@ def _replace(
     return change.snapshot_id
 
 
+def _back(table: Table, ref: str) -> Iterator[Snapshot]:
+    """The snapshots that led to the ref's head, newest first, as far back as they are kept."""
+    snapshot = table.snapshot_by_name(ref)
+    while snapshot is not None:
+        yield snapshot
+        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
 def _point(tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType) -> None:
-    told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot}
+    told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot, **_KEPT[kind]}
     tx._stage((SetSnapshotRefUpdate.model_validate(told),))
 
 
