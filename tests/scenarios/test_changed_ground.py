@@ -1,0 +1,78 @@
+"""The code and the table under a run: what changes while it is replayed, and transforms that can't be replayed."""
+
+from __future__ import annotations
+
+import pytest
+from pyiceberg.types import StringType
+
+from anabranch.runs.states import State
+from anabranch.validate.report import Verdict
+from tests.scenarios.shop import Onlooker, Shop, refusal, staged_slices
+
+
+def test_code_that_changes_between_slices_stops_the_run_and_the_former_code_lets_it_go_on(shop: Shop) -> None:
+    file = shop.workplace.folder / "transforms" / "orders.py"
+    was = file.read_text()
+    run = shop.plan(slices=2)
+    error = refusal(shop.apply, run, Onlooker(lambda _: file.write_text(was + "\n# another word\n") and None))
+    assert error.code == "plan.code-changed"
+    assert "put the former code back" in error.next_step
+    assert (staged_slices(run), run.run.state) == (1, State.FAILED)
+    shop.require(shop.former())
+    file.write_text(was)
+    run = shop.again(run.run_id)
+    assert shop.apply(run, watch := Onlooker()).verdict is Verdict.ACCEPTED
+    assert watch.seen == [run.plan.slices[1].id]
+    shop.promote(run)
+    shop.require(shop.corrected())
+
+
+def test_a_column_added_to_the_target_between_slices_stops_the_run(shop: Shop) -> None:
+    def add(_: str) -> None:
+        with shop.table().update_schema() as change:
+            change.add_column("note", StringType())
+
+    run = shop.plan(slices=2)
+    error = refusal(shop.apply, run, Onlooker(add))
+    assert error.code == "plan.schema-changed"
+    assert "Production is as before" in error.untouched
+    assert "plan anew" in error.next_step
+    assert (staged_slices(run), run.run.state) == (1, State.FAILED)
+    shop.require(shop.former())
+    assert refusal(shop.promote, shop.again(run.run_id), Onlooker()).code == "plan.schema-changed"
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes", "code", "says"),
+    [
+        (
+            '"ordered_at",',
+            "(F.col('ordered_at') + F.expr(\"INTERVAL 1 HOUR\")).alias('ordered_at'),",
+            "replay.row-outside-range",
+            "in ordered_at, which is outside the range",
+        ),
+        ('"customer",', "F.col('nobody').alias('customer'),", "transform.failed", "transforms/orders.py:"),
+        ('"customer",', "F.raise_error('no customer').alias('customer'),", "replay.slice-failed", "could not be"),
+    ],
+    ids=["moves rows in time", "names a column that is not there", "raises while rows are made"],
+)
+def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
+    shop: Shop, line: str, becomes: str, code: str, says: str
+) -> None:
+    file = shop.workplace.folder / "transforms" / "orders.py"
+    was = file.read_text()
+    assert line in was
+    file.write_text(was.replace(line, becomes, 1))
+    run = shop.plan(slices=1)
+    error = refusal(shop.apply, run, Onlooker())
+    assert error.code == code
+    assert says in error.what
+    assert "Production is as before" in error.untouched
+    assert (staged_slices(run), run.run.state) == (0, State.FAILED)
+    shop.require(shop.former())
+    if code == "transform.failed":
+        assert "plan anew" in error.next_step
+    file.write_text(was)
+    mended = refusal(shop.apply, shop.again(run.run_id), Onlooker())
+    assert mended.code == "plan.code-changed"
+    assert "plan anew" in mended.next_step

@@ -1,0 +1,187 @@
+"""Faults put into the product on purpose: each must be caught, and by whom is said. Without one, nothing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.adapters.iceberg import target as iceberg
+from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.spark import kafka_source, slices
+from anabranch.adapters.spark.decode import EVENT_TIME
+from anabranch.adapters.spark.quarantine import Quarantine
+from anabranch.adapters.spark.slices import SparkSliceWriter
+from anabranch.adapters.sql.store import open_store
+from anabranch.errors import AnabranchError
+from anabranch.replay.replayer import Replayer
+from anabranch.validate.result import Outcome
+from anabranch.wiring.backfill import BackfillRun
+from anabranch.wiring.planning import DriftGuard
+from tests.fixtures.broker import KafkaForTests
+from tests.fixtures.spark import SparkForTests
+from tests.scenarios.checker import between, differences
+from tests.scenarios.shop import END, START, Shop, hours
+
+Patch = pytest.MonkeyPatch
+POISON = b"not json"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark: SparkForTests) -> Iterator[Shop]:
+    """One topic and table for all faults of a replay: transactions, one of them aborted, and one bad record."""
+    shop = Shop.open(tmp_path_factory.mktemp("mutants") / "shop", kafka, spark, partitions=1)
+    orders = hours(partitions=1)
+    orders[50] = {**orders[50], "value": POISON}
+    shop.transaction(orders, commit=True)
+    shop.transaction(hours([2, 3], each=5, partitions=1, begin=500), commit=False)
+    shop.live()
+    yield shop
+    shop.store.close()
+
+
+@pytest.fixture
+def run(world: Shop, tmp_path: Path) -> Iterator[BackfillRun]:
+    """A run with a control database of its own: there, two runs of one range would be in each other's way."""
+    with open_store(f"sqlite:///{tmp_path / 'runs.db'}") as store:
+        yield world.plan(slices=2, store=store)
+
+
+def found(shop: Shop, run: BackfillRun, *, times: int = 1) -> set[str]:
+    """Everybody who says that something is wrong: a refusal, checks of the validation, the independent checker."""
+    try:
+        for _ in range(times):
+            report = shop.apply(run)
+    except AnabranchError as refused:
+        return {refused.code}
+    said = {f"validation: {result.check}" for result in report.results if result.outcome is Outcome.FAILED}
+    [branch] = run.target.branches(run.run_id)
+    if differences(shop.corrected(), shop.rows(branch)):
+        said.add("checker: rows")
+    aside = [(row["offset"], row["value"]) for row in shop.quarantined() if row["run"] == run.run_id]
+    return said if aside == [(50, POISON)] else {*said, "checker: quarantine"}
+
+
+def slice_skipped(patch: Patch) -> None:
+    honest = Replayer._remaining
+    patch.setattr(Replayer, "_remaining", lambda self, wanted: iter(list(honest(self, wanted))[:-1]))
+
+
+def slice_twice(patch: Patch) -> None:
+    patch.setattr(Replayer, "_remaining", lambda _self, wanted: iter(wanted))
+
+
+def uncommitted(patch: Patch) -> None:
+    patch.setitem(kafka_source.SAFE, "kafka.isolation.level", "read_uncommitted")
+
+
+def range_ends(hours_later: int) -> Callable[[Patch], None]:
+    def mutate(patch: Patch) -> None:
+        def in_range(self: SparkSliceWriter) -> Column:
+            partitions = self.plan.target.partitions
+            end = partitions.end + hours_later * timedelta(hours=1)
+            return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(end))
+
+        patch.setattr(SparkSliceWriter, "_in_range", in_range)
+
+    return mutate
+
+
+def no_filter(patch: Patch) -> None:
+    patch.setattr(SparkSliceWriter, "_in_range", lambda _self: F.lit(True))
+
+
+def record_dropped(patch: Patch) -> None:
+    honest = kafka_source.read_offsets
+
+    def lossy(*args: Any, **options: Any) -> DataFrame:
+        return honest(*args, **options).where(F.col("offset") != 60)
+
+    patch.setattr(slices, "read_offsets", lossy)
+
+
+def quarantine_forgets(patch: Patch) -> None:
+    patch.setattr(Quarantine, "set_aside", lambda _self, _bad, _batch, count: count)
+
+
+def ledger_counts_a_row_more(patch: Patch) -> None:
+    honest = slices._row_counts
+
+    def one_more(rows: DataFrame) -> dict[int, dict[str, int]]:
+        return {p: {**c, "rows": c["rows"] + 1} for p, c in honest(rows).items()}
+
+    patch.setattr(slices, "_row_counts", one_more)
+
+
+def ledger_counts_events_twice(patch: Patch) -> None:
+    honest = slices._read_counts
+
+    def twice(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
+        return {p: {**c, "in_range": 2 * c["in_range"]} for p, c in honest(decoded, in_range).items()}
+
+    patch.setattr(slices, "_read_counts", twice)
+
+
+def range_left_in_staging(patch: Patch) -> None:
+    patch.setattr(iceberg, "files_in", _nothing_at_first(files_in))
+
+
+def _nothing_at_first(honest: Callable[..., Any]) -> Callable[..., Any]:
+    calls: list[None] = []
+
+    def forgetful(*args: Any) -> Any:
+        calls.append(None)
+        return {} if len(calls) == 1 else honest(*args)
+
+    return forgetful
+
+
+FAULTS: dict[str, tuple[Callable[[Patch], None], set[str]]] = {
+    "none at all": (lambda _patch: None, set()),
+    "a slice skipped": (slice_skipped, {"validation: conservation", "checker: rows"}),
+    "a slice replayed twice": (
+        slice_twice,
+        {"validation: conservation", "validation: keys", "checker: rows"},
+    ),
+    "aborted transactions read": (uncommitted, {"checker: rows"}),
+    "the range an hour too long": (range_ends(1), {"replay.row-outside-range"}),
+    "the range an hour too short": (range_ends(-1), {"checker: rows"}),
+    "no filter by event time": (no_filter, {"replay.row-outside-range"}),
+    "a record dropped on the way": (record_dropped, {"checker: rows"}),
+    "a quarantine that forgets": (quarantine_forgets, {"validation: quarantine", "checker: quarantine"}),
+    "a ledger with a row too many": (ledger_counts_a_row_more, {"validation: rows written"}),
+    "a ledger that counts events twice": (ledger_counts_events_twice, {"replay.ledger"}),
+    "the former rows left in staging": (range_left_in_staging, {"validation: rows written", "checker: rows"}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_replay_is_caught(world: Shop, run: BackfillRun, monkeypatch: Patch, fault: str) -> None:
+    mutate, caught_by = FAULTS[fault]
+    mutate(monkeypatch)
+    said = found(world, run, times=2 if mutate is slice_twice else 1)
+    assert caught_by <= said
+    assert bool(said) == (fault != "none at all")
+
+
+def test_lost_records_are_caught_even_if_neither_the_guard_nor_the_reader_says_so(
+    shop: Shop, monkeypatch: Patch
+) -> None:
+    run = shop.plan(slices=1)
+    start, _ = run.plan.source.ranges[0]
+    shop.delete_records({0: start + 5})
+    monkeypatch.setattr(DriftGuard, "check", lambda _self: None)
+    with pytest.raises(AnabranchError) as refused:
+        shop.apply(run)
+    assert refused.value.code == "replay.slice-failed", "the reader says so"
+    monkeypatch.setitem(kafka_source.SAFE, "failOnDataLoss", "false")
+    with pytest.raises(AnabranchError) as refused:
+        shop.apply(run)
+    assert refused.value.code == "replay.ledger", "and if it does not, the sums do"
+    shop.require(shop.former())
+    assert between(shop.rows(run.target.branches(run.run_id)[0]), START, END).total() == 0
