@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -36,6 +37,7 @@ def project(folder: Path, **files: str) -> Path:
         file = folder / "transforms" / (name.replace("__", "/") + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+        os.utime(file, (1_000_000_000, 1_000_000_000))  # as if all were written in the same second
     return folder
 
 
@@ -52,9 +54,12 @@ def loaded(folder: Path, text: str) -> tuple[Transform, Pipeline]:
     return load_transform(folder, found), found
 
 
-def test_two_versions_and_two_projects_live_side_by_side(spark: SparkForTests, tmp_path: Path) -> None:
+def test_two_versions_and_two_projects_live_side_by_side(
+    spark: SparkForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also with helpers of the same module name, and a file of the same size written in the same second."""
     body = "from transforms.rates import RATE\ndef transform(events):\n    return events.selectExpr(f'n*{RATE} n')\n"
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     first, second = tmp_path / "one", tmp_path / "two"
     transforms = []
     for folder, rate in ((first, 2), (second, 3), (first, 5)):

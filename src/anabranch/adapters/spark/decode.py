@@ -55,7 +55,7 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
         F.xxhash64("value").alias("_hash"),
         _parsed(F.col("value"), as_read(schema)).alias("_parsed"),
     )
-    record = F.col("_parsed.v")[0]
+    record = F.get(F.col("_parsed.v"), F.lit(0))  # null where there is none; [0] would stop the job
     typed = parsed.select("*", *(converted(record[f.name], f.dataType).alias(f.name) for f in schema.fields))
     timed = typed.withColumn(EVENT_TIME, _event_time(schema, spec.event_time))
     reason = (

@@ -11,11 +11,11 @@ _TIME = r"\d{2}:\d{2}:\d{2}([.]\d{1,9})?"
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})"
 
 # Spark's own cast takes "12:30" for today at half past twelve, and "2025" for New Year: the same event would be
-# another row tomorrow.
+# another row tomorrow. (`\z`, since `$` would let a line end behind it pass.)
 _FORMS = {
-    "timestamp": rf"^{_DATE}[T ]{_TIME}{_ZONE}?$",
-    "timestamp_ntz": rf"^{_DATE}[T ]{_TIME}$",
-    "date": rf"^{_DATE}$",
+    "timestamp": rf"^{_DATE}[T ]{_TIME}{_ZONE}?\z",
+    "timestamp_ntz": rf"^{_DATE}[T ]{_TIME}\z",
+    "date": rf"^{_DATE}\z",
 }
 
 _MICROS = {"epochSeconds": 1_000_000, "epochMillis": 1_000, "epochMicros": 1}
