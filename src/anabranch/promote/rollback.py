@@ -39,4 +39,6 @@ class Rollback:
         try:
             return self.target.take_out(self.staging, note)
         except RewrittenError:
+            # Gone they also are when a later epoch has rolled back already: then there is nothing to do by rows.
+            self.hold.require()
             return self.by_rows(self.staging, note)

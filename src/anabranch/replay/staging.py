@@ -39,8 +39,8 @@ class Staging:
 
     @property
     def scratch(self) -> str:
-        """The branch for rows that a rollback has to write again."""
-        return f"ab_{self.run}_scratch"
+        """The branch for rows that a rollback has to write again; of one epoch, so that nobody else writes to it."""
+        return scratch_branch(self.run, self.epoch)
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,10 @@ def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
 def epoch_of(branch: str) -> int:
     """The epoch that a staging branch belongs to."""
     return int(branch.rpartition("_e")[2])
+
+
+def scratch_branch(run: str, epoch: int) -> str:
+    return f"ab_{run}_scratch_e{epoch}"
 
 
 def staging_branch(run: str, epoch: int) -> str:
