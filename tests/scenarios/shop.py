@@ -342,7 +342,10 @@ class Shop:
         return sums
 
     def quarantined(self) -> list[dict[str, Any]]:
-        found = self.workplace.catalog.open().load_table(f"{TABLE}__quarantine").scan().to_arrow().to_pylist()
+        tables = self.workplace.catalog.open()
+        if not tables.table_exists(f"{TABLE}__quarantine"):
+            return []
+        found = tables.load_table(f"{TABLE}__quarantine").scan().to_arrow().to_pylist()
         return sorted(found, key=lambda row: (row["partition"], row["offset"]))
 
 
