@@ -187,7 +187,7 @@ def test_the_rows_are_those_of_plain_python_once_whatever_the_checkpoint_says(li
     # A checkpoint from before: going on with it would write the last batches twice.
     shutil.rmtree(live.checkpoint)
     shutil.copytree(live.checkpoint.with_name("old"), live.checkpoint)
-    behind = live.run(lambda _writer: False)
+    behind = live.run(lambda writer: writer.last is not None)
     assert isinstance(behind.failure, OutOfStepError)
     live.assert_exact()
 
@@ -195,7 +195,7 @@ def test_the_rows_are_those_of_plain_python_once_whatever_the_checkpoint_says(li
 def test_too_much_poison_ends_the_query_before_anything_of_the_batch_is_written(live: LiveHere) -> None:
     live.kafka.produce(live.topic, [{"value": b"poison", "partition": 1} for _ in range(1001)])
 
-    ended = live.run(lambda _writer: False, 5000)
+    ended = live.run(lambda writer: writer.last is not None, 5000)
 
     assert isinstance(ended.failure, QuarantineFullError)
     assert live_offsets(live.table) == []
@@ -211,7 +211,7 @@ def test_a_transform_that_fails_on_a_record_ends_the_query_with_its_line(live: L
     live.transform = load_transform(live.workplace.folder, live.pipeline)
     live.kafka.produce(live.topic, orders(range(1, 20)))
 
-    ended = live.run(lambda _writer: False)
+    ended = live.run(lambda writer: writer.last is not None)
 
     line = next(n for n, words in enumerate(broken.splitlines(), 1) if "cast" in words)
     assert isinstance(ended.failure, TransformFailedError)
