@@ -45,8 +45,7 @@ ON_SPARK: tuple[Aimed, ...] = (
     ("slice.write.before", "replaying"),
     ("slice.write.after:2", "replaying"),
     ("slice.commit.before", "replaying"),
-    ("slice.commit.after", "replaying"),
-    ("slice.commit.after:2", "replaying"),
+    ("slice.commit.after:3", "replaying"),
 )
 VALIDATING: tuple[Aimed, ...] = (("validate.before", "staged"), ("validate.after", "staged"))
 PROMOTING_BEHIND: tuple[Aimed, ...] = (
