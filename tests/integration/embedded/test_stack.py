@@ -79,6 +79,10 @@ def write_until_killed(kafka: KafkaForTests, topic: str, enough: int) -> list[by
         producer.produce(topic, f"record {written} ".encode() * 10, on_delivery=note)
         written += 1
         producer.poll(0.01 if len(producer) > 1000 else 0)
+    for _ in range(20_000):
+        # Not polled meanwhile, so that the broker can't have acknowledged all of it when it is killed.
+        producer.produce(topic, f"record {written} ".encode() * 10, on_delivery=note)
+        written += 1
     os.kill(target, signal.SIGKILL)
     producer.poll(0.2)
     producer.purge()

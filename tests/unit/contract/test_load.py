@@ -43,8 +43,8 @@ def test_the_contract_of_a_new_project(shop: Path) -> None:
         "orders",
     )
     assert spec.range.event_time is not None
-    assert spec.range.event_time.start == datetime(2025, 6, 1, tzinfo=timezone.utc)
-    assert spec.range.event_time.end == datetime(2025, 6, 8, tzinfo=timezone.utc)
+    assert spec.range.event_time.start == datetime(2025, 6, 2, tzinfo=timezone.utc)
+    assert spec.range.event_time.end == datetime(2025, 6, 2, 12, tzinfo=timezone.utc)
     assert spec.budget is not None
     assert spec.budget.bytes_per_second == 20 * 2**20
     assert spec.rollback.horizon == timedelta(days=7)
