@@ -24,7 +24,7 @@ from tests.integration.live.shop import (
 
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.kafka.progress import GroupProgress
-from anabranch.adapters.kafka.topics import describe_topic
+from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic
 from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.quarantine import Quarantine, QuarantineFullError
 from anabranch.adapters.spark.target_table import ensure_target
@@ -219,6 +219,14 @@ def test_a_transform_that_fails_on_a_record_ends_the_query_with_its_line(live: L
     assert live_offsets(live.table) == []
 
 
+def is_there(client: dict[str, str], topic: str) -> bool:
+    """Brokers hear of a new topic one after the other, and for a moment may still say that there is none."""
+    try:
+        return bool(describe_topic(client, topic).partitions)
+    except TopicMissingError:
+        return False
+
+
 def test_a_topic_made_again_is_refused(kafka: KafkaForTests, tmp_path: Path) -> None:
     from confluent_kafka.admin import AdminClient
 
@@ -231,6 +239,7 @@ def test_a_topic_made_again_is_refused(kafka: KafkaForTests, tmp_path: Path) -> 
     deleter.delete_topics([topic])[topic].result(30)
     eventually(lambda: topic not in deleter.list_topics(timeout=30).topics)
     kafka.create_topic(topic)
+    eventually(lambda: is_there(client, topic))
 
     with pytest.raises(TopicRecreatedError):
         same_topic(client, topic, remembered)
