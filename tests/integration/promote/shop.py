@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
@@ -131,9 +132,14 @@ class Shop:
         with self.hold() as hold:
             return self.promotion(hold)()
 
+    @cached_property
+    def promoter(self) -> IcebergTarget:
+        """The client of whoever promotes, who remembers the commits it has read."""
+        return self.target
+
     def promotion(self, hold: Hold) -> Promotion:
-        staging = take_staging(hold, self.plan, self.target)
-        return Promotion(hold, self.target, ValidatedRun(self.plan, staging.snapshot), staging, frozenset())
+        staging = take_staging(hold, self.plan, self.promoter)
+        return Promotion(hold, self.promoter, ValidatedRun(self.plan, staging.snapshot), staging, frozenset())
 
     def roll_back(self) -> int:
         with self.hold() as hold:

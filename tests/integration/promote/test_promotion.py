@@ -122,14 +122,14 @@ def test_thirty_promotions_under_fire_lose_nothing_and_no_reader_sees_a_mix(shop
     stop, written, seen, lock = threading.Event(), Counter[tuple[int, int, str]](), [], threading.Lock()
 
     def fire(hours: tuple[int, ...]) -> None:
-        while not stop.wait(1.5):
+        while not stop.wait(3):
             for hour in hours:
                 row = shop.live(hour)
                 with lock:
                     written[row] += 1
 
     def read() -> None:
-        while not stop.wait(0.3):
+        while not stop.wait(1):
             seen.append(Counter({row: n for row, n in shop.rows().items() if row[2] != "live"}))
 
     threads = [threading.Thread(target=fire, args=(hours,)) for hours in ((2, 0), (3, 5), (2, 3))]
