@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from tests.fixtures.spark import CATALOG
 from tests.integration.validate.scene import BASE, HALVES, INSIDE, PER_HOUR, RANGE, Order, Scene, not_passed, result
 
-from anabranch.adapters.spark.validation.tables import SnapshotGoneError
+from anabranch.adapters.spark.validation.tables import SnapshotGoneError, TableReader, own_session
 from anabranch.validate.report import Verdict
 from anabranch.validate.result import Outcome
 
@@ -34,6 +35,22 @@ def test_a_replay_that_changes_nothing_is_accepted(scene: Scene) -> None:
     assert report.ledger.rows == report.digest.rows == 20
     assert report.differences.rows == ()
     json.dumps(report.document(), allow_nan=False)
+
+
+def test_the_table_is_found_whichever_session_the_thread_used_last(scene: Scene) -> None:
+    session, name = scene.spark.session, f"{CATALOG}_known_late"
+    jvm, before = session._jvm, session._jsparkSession
+    other = before.newSession()
+    for key, value in replace(scene.spark.catalog, name=name).spark_options().items():
+        session.conf.set(key, value)
+    session.sql(f"CREATE NAMESPACE {name}.validation")
+    session.sql(f"CREATE TABLE {name}.{scene.table} (order_id string) USING iceberg")
+    jvm.SparkSession.setActiveSession(other)
+    try:
+        reader = TableReader(own_session(session, name), name, scene.table, RANGE)
+        assert [column.name for column in reader.columns()] == ["order_id"]
+    finally:
+        jvm.SparkSession.setActiveSession(before)
 
 
 def test_a_correction_is_accepted_and_shown_before_and_after(scene: Scene) -> None:

@@ -31,10 +31,10 @@ COLUMNS = {"id": "string", "n": "bigint", "at": "timestamp"}
 VALUES = [b'{"id":"a","n":1,"at":"2025-06-01T10:00:00Z"}', b'{"id":"b","n":2,"at":"2025-06-01T11:00:00Z"}']
 
 
-def project(folder: Path, **files: str) -> Path:
-    """A folder with these files below transforms/."""
+def project(folder: Path, package: str = "transforms", **files: str) -> Path:
+    """A folder with these files below a package."""
     for name, text in files.items():
-        file = folder / "transforms" / (name.replace("__", "/") + ".py")
+        file = folder / package / (name.replace("__", "/") + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         os.utime(file, (1_000_000_000, 1_000_000_000))  # as if all were written in the same second
@@ -76,16 +76,17 @@ def test_two_versions_and_two_projects_live_side_by_side(
 def test_a_function_for_each_row_reaches_the_workers_with_what_it_imports(spark: SparkForTests, tmp_path: Path) -> None:
     text = (
         "from pyspark.sql import functions as F\n"
-        "from transforms import rates\n"
+        "from charges import rates\n"
         "@F.udf('bigint')\n"
         "def twice(n):\n"
-        "    from transforms.late import ADD\n"
+        "    from charges.late import ADD\n"
         "    return n * rates.RATE + ADD\n"
         "def transform(events):\n"
         "    return events.select(twice('n').alias('n'))\n"
     )
-    folder = project(tmp_path, orders=text, rates="RATE = 2\n", late="ADD = 100\n")
-    found = described(folder)
+    # A package of its own: the workers of this run's one session have been given other projects' `transforms`.
+    folder = project(tmp_path, package="charges", orders=text, rates="RATE = 2\n", late="ADD = 100\n")
+    found = described(folder, transform={"python": "charges.orders:transform"})
     transform = load_transform(folder, found)
     before = list(sys.path)
     ship(spark.session, transform, found)

@@ -37,7 +37,7 @@ def measure(
 
     `schema` is the digest of the table's columns now, made as the plan's was.
     """
-    own = own_session(spark)
+    own = own_session(spark, catalog_name)
     reader = TableReader(own, catalog_name, table, plan.target.partitions)
     base_snapshot = plan.target.base
     for snapshot in (base_snapshot, staging_snapshot):

@@ -27,7 +27,7 @@ class SnapshotGoneError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
 
-def own_session(spark: SparkSession) -> SparkSession:
+def own_session(spark: SparkSession, catalog: str) -> SparkSession:
     """A session that sees the table as it is now and in which nothing of the caller's changes a result.
 
     Its catalogs are opened anew (the caller's may remember the table from before the staging branch was made),
@@ -39,6 +39,10 @@ def own_session(spark: SparkSession) -> SparkSession:
     state, jvm = own._jsparkSession.sessionState(), _jvm(own)
     for name in _REACHING_OUT:
         state.functionRegistry().dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
+    # Spark opens a catalog with the settings of whichever session the thread used last, unless it is open already.
+    before = own.catalog.currentCatalog()
+    for name in (catalog, before):
+        own.sql(f"USE `{name}`")
     return own
 
 
