@@ -61,7 +61,9 @@ class Shop:
     def __post_init__(self) -> None:
         self.catalog.create_namespace("shop")
         spec = PartitionSpec(PartitionField(2, 1000, HourTransform(), "at_hour"))
-        self.catalog.create_table(TABLE, SCHEMA, partition_spec=spec)
+        # Live tries until it gets through, as Spark does; three writers and a promoter give it reason to.
+        patient = {"commit.retry.num-retries": "50", "commit.retry.max-wait-ms": "200"}
+        self.catalog.create_table(TABLE, SCHEMA, partition_spec=spec, properties=patient)
         for hour in range(6):
             self.write(hour, range(hour * 10, hour * 10 + 5), "former")
         self.partitions = widen(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.fixtures.spark import CATALOG
@@ -39,7 +40,8 @@ def test_a_replay_that_changes_nothing_is_accepted(scene: Scene) -> None:
 
 def test_the_table_is_found_whichever_session_the_thread_used_last(scene: Scene) -> None:
     session, name = scene.spark.session, f"{CATALOG}_known_late"
-    jvm, before = session._jvm, session._jsparkSession
+    jvm: Any = session._jvm
+    before = session._jsparkSession
     other = before.newSession()
     for key, value in replace(scene.spark.catalog, name=name).spark_options().items():
         session.conf.set(key, value)

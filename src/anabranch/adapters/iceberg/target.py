@@ -9,13 +9,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.commit_once import CommitOnce
 from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
@@ -269,8 +270,8 @@ class IcebergTarget:
             else:
                 return
 
-    def _commit(self, table: Table) -> _CommitOnce:
-        return _CommitOnce(table, self._moved)
+    def _commit(self, table: Table) -> CommitOnce:
+        return CommitOnce(table, self._moved)
 
     def _moved(self) -> MovedError:
         return MovedError(
@@ -293,25 +294,6 @@ class IcebergTarget:
                 base=base,
             )
         return after[::-1]
-
-
-class _CommitOnce:
-    """A transaction that is tried once and never on another state than the one it was made from."""
-
-    def __init__(self, table: Table, moved: Callable[[], MovedError]) -> None:
-        self._transaction = table.transaction()
-        self._moved = moved
-
-    def __enter__(self) -> Transaction:
-        return self._transaction
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            return
-        try:
-            self._transaction.commit_transaction()
-        except (CommitFailedException, ValidationException) as refused:
-            raise self._moved() from refused
 
 
 def _branches(table: Table, run: str) -> list[str]:
