@@ -49,9 +49,6 @@ ON_SPARK: tuple[Aimed, ...] = (
 )
 VALIDATING: tuple[Aimed, ...] = (("validate.before", "staged"), ("validate.after", "staged"))
 PROMOTING_BEHIND: tuple[Aimed, ...] = (
-    ("lease.before", "validated"),
-    ("lease.after", "validated"),
-    ("branch.before", "validated"),
     ("branch.after", "validated"),
     ("slice.commit.after", "replaying"),
     ("promote.commit.before", "promoting"),
@@ -63,20 +60,13 @@ PROMOTING: tuple[Aimed, ...] = (
     ("promote.commit.after", "promoting"),
 )
 ROLLING_BACK: tuple[Aimed, ...] = (
-    ("lease.after", "promoted"),
     ("branch.after", "promoted"),
     ("journal.before", "promoted"),
-    ("journal.after", "promoted"),
     ("rollback.commit.before", "rolling_back"),
     ("rollback.commit.after", "rolling_back"),
 )
 PROMOTING_AGAIN: tuple[Aimed, ...] = (("journal.after", "rolled_back"), ("promote.commit.after", "promoting"))
-CLOSING: tuple[Aimed, ...] = (
-    ("journal.before", "promoted"),
-    ("journal.after", "promoted"),
-    ("close.before", "closing"),
-    ("close.after", "closing"),
-)
+CLOSING: tuple[Aimed, ...] = (("journal.after", "promoted"), ("close.before", "closing"), ("close.after", "closing"))
 
 
 @dataclass(frozen=True)

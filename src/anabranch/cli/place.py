@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 
 if TYPE_CHECKING:
     from anabranch.wiring.backfill import BackfillRun
@@ -18,6 +21,11 @@ ContextName = Annotated[
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run, by its id; `last` for the newest.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; for scripts.")]
+
+
+class NotConfirmedError(AnabranchError):
+    code = "not-confirmed"
+    exit_code = ExitCode.REFUSED
 
 
 @contextmanager
@@ -40,14 +48,6 @@ def run_in_hand(run: str, project: Path, context: str | None) -> Iterator[Backfi
 
 def confirm(question: str, table: str, yes: bool) -> None:
     """Ask for the table's name to be typed. With no terminal and no --yes the answer is no."""
-    import sys
-
-    from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-
-    class NotConfirmedError(AnabranchError):
-        code = "not-confirmed"
-        exit_code = ExitCode.REFUSED
-
     if yes:
         return
     typer.echo(question, err=True)

@@ -111,6 +111,7 @@ def test_added_partitions_are_told_and_the_run_goes_on(run: Run) -> None:
 def test_what_is_staged_already_may_expire(run: Run) -> None:
     run.shop.delete_records(run.topic, {0: 3})
     run.check(needed={0: (3, 24)})
+    assert run.told == []
 
 
 def test_live_goes_on_writing_and_nothing_has_drifted(run: Run) -> None:

@@ -122,7 +122,8 @@ def test_a_start_that_retention_has_passed_is_refused_with_what_is_left(world: W
 
 def test_what_is_said_to_be_left_can_really_be_planned(world: World) -> None:
     logs = [hourly(20), Log(hourly(20).records, gone=130)]
-    world.plan(logs, range={"eventTime": {"from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00Z"}})
+    left = {"eventTime": {"from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00Z"}}
+    assert world.plan(logs, range=left).plan.source.ranges.keys() == {0, 1}
 
 
 def test_retention_before_the_range_is_no_matter(world: World) -> None:
