@@ -25,7 +25,7 @@ from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, requi
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.slices import Offsets
+from anabranch.plan.slices import Ranges
 from anabranch.wiring.workplace import Workplace
 
 
@@ -100,7 +100,7 @@ class DriftGuard:
 
     plan: Plan
     present: PresentLook
-    needed: Callable[[], Offsets]
+    needed: Callable[[], Ranges]
     """The offsets still to be read: those in staging already may go."""
     flag: Callable[[Drift], None]
     """Told of every drift, also of those that don't stop the run."""
