@@ -64,6 +64,8 @@ class Group:
     partition: int
     block: int
     count: int
+    bad: int
+    """Of these, how many can't be decoded."""
     bytes: int
     low: int | None
     high: int | None
@@ -106,9 +108,12 @@ def zones_of(offsets: Offsets, groups: Iterable[Group]) -> tuple[Zone, ...]:
 
 
 def combine(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """The same facts in fewer zones: neighbours of one block become one, and what repeats part of it is dropped."""
+    """The same facts in fewer zones: neighbours of one block become one, and what repeats part of it is dropped.
+
+    Of two that count the same offsets the one with fewer records stays: it was made after a compaction.
+    """
     combined: list[Zone] = []
-    for zone in sorted(zones, key=lambda each: (each.partition, each.start, -each.end)):
+    for zone in sorted(zones, key=lambda each: (each.partition, each.start, -each.end, each.count)):
         last = combined[-1] if combined else None
         if last is None or last.partition != zone.partition or zone.start > last.end:
             combined.append(zone)
