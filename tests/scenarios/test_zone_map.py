@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,11 +26,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ABSURD = 9_223_372_036_854_775_807
 
 
-def busy(begin: int = 0) -> list[dict[str, Any]]:
-    """Twelve hours, a thousand orders each: three blocks of one partition. A few go to another."""
-    usual = hours(range(12), each=1000, partitions=1, begin=begin)
-    few = [{**record, "partition": 1} for record in hours(range(12), each=2, partitions=1, begin=begin + 50_000)]
-    return [*usual, *few]
+def fill(shop: Shop, hour: int) -> None:
+    """A block of offsets of one partition that nobody sees: a transaction that was aborted."""
+    stamp = round((JUNE + timedelta(hours=hour)).timestamp() * 1000)
+    shop.transaction([{"value": b"", "partition": 0, "timestamp": stamp}] * BLOCK, commit=False)
 
 
 def map_of(shop: Shop) -> PipelineZones:
@@ -78,16 +76,18 @@ def require_true(zones: tuple[Zone, ...], shop: Shop) -> None:
 
 
 def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Callable[..., Shop]) -> None:
-    shop = new_shop()
-    late = order(77_777, START + timedelta(minutes=30), stamped=JUNE + timedelta(hours=13))
+    shop = new_shop(config={"message.timestamp.after.max.ms": str(ABSURD)})
+    late = order(77_778, START + timedelta(minutes=30), stamped=JUNE + timedelta(hours=13))
     poison = {"value": b"no order", "partition": 0, "timestamp": late["timestamp"]}
     absurd = {**order(88_888, START), "timestamp": ABSURD, "partition": 1}
     tombstone = {"value": None, "partition": 1, "timestamp": late["timestamp"]}
-    shop.produce(busy())
-    shop.transaction(hours([2, 3], partitions=1, begin=90_000), commit=False)
+    shop.produce(hours())
+    fill(shop, 6)
+    shop.produce(hours(range(6, 12), begin=1000))
+    fill(shop, 12)
     shop.produce([poison, late, tombstone, absurd])
     shop.live()
-    (at,) = [r.offset for r in shop.records() if r.partition == 0 and b"o77777" in (r.value or b"")]
+    (at,) = [r.offset for r in shop.records() if r.partition == 0 and b"o77778" in (r.value or b"")]
 
     by_slack = planned(shop)
     assert by_slack.plan.source.proof[0] is Proof.SLACK
@@ -97,7 +97,7 @@ def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Cal
     require_true(zones, shop)
     by_map = planned(shop)
     assert set(by_map.plan.source.proof.values()) == {Proof.MAP}
-    assert by_map.outlook.cautions == () or "zone-map" not in str(by_map.outlook.cautions)
+    assert not [each for each in by_map.outlook.cautions if each.code.startswith("zone-map")]
     assert by_map.plan.hash == planned(shop).plan.hash
     first, last = by_map.plan.source.ranges[0]
     assert first == (0, BLOCK)
@@ -110,7 +110,7 @@ def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Cal
     assert shop.apply(run).verdict is Verdict.ACCEPTED
     shop.promote(run)
     shop.require(shop.corrected())
-    assert any(row[0] == "o77777" for row in shop.corrected() - former), "the late order is corrected too"
+    assert any(row[0] == "o77778" for row in shop.corrected() - former), "the late order is corrected too"
     with run.hold() as hold:
         record = run.close(hold)
     assert record["offsets"] == json.loads(json.dumps(run.plan.document()["source"]["ranges"]))
