@@ -77,9 +77,8 @@ def fill(bootstrap: str) -> int:
     step, total = timedelta(days=1) / PER_DAY, DAYS * PER_DAY
     for number in range(total):
         at = JUNE + number * step
-        value = (
-            f'{{"order_id":"o{number}","customer":"ada","currency":"EUR","amount":1.5,"ordered_at":"{at.isoformat()}"}}'
-        )
+        order = {"order_id": f"o{number}", "customer": "ada", "currency": "EUR", "amount": 1.5}
+        value = json.dumps({**order, "ordered_at": at.isoformat()})
         stamp = round(at.timestamp() * 1000)
         producer.produce("shop.orders", value.encode(), partition=number % PARTITIONS, timestamp=stamp)
         if number % 10_000 == 0:

@@ -24,7 +24,7 @@ def test_every_offset_is_in_exactly_one_slice(ranges: dict[int, Intervals], size
     slices = cut(ranges, size)
     found = [(p, at) for piece in slices for p, (start, end) in piece.offsets.items() for at in range(start, end)]
     wanted = [(p, at) for p, each in sorted(ranges.items()) for start, end in each for at in range(start, end)]
-    assert sorted(found) == wanted
+    assert sorted(found, key=lambda each: each[0]) == wanted, "each once, and of a partition in order"
     assert ranges_of(slices) == ranges
     assert len({piece.id for piece in slices}) == len(slices)
     assert all(0 < piece.width <= size + len(ranges) for piece in slices)
