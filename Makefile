@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-cluster soak check format bench-cli lock clean
+.PHONY: help install demo test test-cluster soak check format bench bench-cli lock clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,17 +35,20 @@ soak: install ## The same promises for longer: more examples, more promotions un
 	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/crash tests/unit/plan
 
 check: $(READY) ## Lint, types and import direction
-	$(BIN)/ruff check src tests tools
-	$(BIN)/ruff format --check src tests tools
+	$(BIN)/ruff check src tests tools bench
+	$(BIN)/ruff format --check src tests tools bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY) ## Format the code and mend what ruff can mend
-	$(BIN)/ruff check --fix src tests tools
-	$(BIN)/ruff format src tests tools
+	$(BIN)/ruff check --fix src tests tools bench
+	$(BIN)/ruff format src tests tools bench
 
 bench-cli: $(READY) ## Time of `anabranch --help`, as a ratio to `python -c pass`
 	@$(BIN)/python tools/bench_cli.py
+
+bench: install ## Measurements as ratios, into build/bench.json
+	@$(BIN)/python bench/plan_vs_scan.py
 
 lock: $(READY) ## Resolve Python and Maven dependencies anew and write both lock files
 	@$(BIN)/python -m pip install --quiet uv

@@ -202,7 +202,8 @@ class Story:
         return pieces
 
     def _replayed_offsets(self) -> Iterator[dict[str, list[int]]]:
-        yield self.shop.closure["offsets"]
+        for partition, ranges in self.shop.closure["offsets"].items():
+            yield from ({partition: each} for each in ranges)
         for said in self.shop.said("main"):
             if said.get("anabranch.batch") == "3":
                 yield json.loads(said["anabranch.offsets"])

@@ -28,7 +28,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
-from anabranch.plan.slices import Slice
+from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone
 from anabranch.validate.report import Report
@@ -290,7 +290,7 @@ class Shop:
         """A run of its own, also of a plan that was made before."""
         contract = self.workplace.folder / "contracts" / "fix.yaml"
         planned = plan_backfill(self.workplace, contract, now=NOW)
-        width = sum(end - start for start, end in planned.plan.source.ranges.values())
+        width = offsets_in(planned.plan.source.ranges)
         planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
         store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(store, planned.plan, planned.asked.contract, now=moment, actor="ann")

@@ -174,7 +174,7 @@ def test_lost_records_are_caught_even_if_neither_the_guard_nor_the_reader_says_s
 ) -> None:
     former = shop.former()
     run = shop.plan(slices=1)
-    start, _ = run.plan.source.ranges[0]
+    [(start, _)] = run.plan.source.ranges[0]
     shop.delete_records({0: start + 5})
     monkeypatch.setattr(DriftGuard, "check", lambda _self: None)
     with pytest.raises(AnabranchError) as refused:

@@ -53,7 +53,7 @@ def test_aborted_transactions_give_no_row_and_are_counted(new_shop: Callable[...
     shop.live()
     run = shop.plan(slices=2)
     assert shop.apply(run).verdict is Verdict.ACCEPTED
-    [(start, end)] = run.plan.source.ranges.values()
+    [[(start, end)]] = run.plan.source.ranges.values()
     visible = sum(start <= record.offset < end for record in shop.records())
     ledger = shop.staged_ledger(run)
     assert len(shop.records("read_uncommitted")) - len(shop.records()) == 40
@@ -85,7 +85,7 @@ def test_a_compacted_topic_gives_the_rows_of_what_is_left_and_says_how_much_is_g
     run = shop.plan(slices=2)
     assert run.plan.source.compacted
     assert shop.apply(run).verdict is Verdict.ACCEPTED
-    [(start, end)] = run.plan.source.ranges.values()
+    [[(start, end)]] = run.plan.source.ranges.values()
     read = [record for record in shop.records() if start <= record.offset < end]
     ledger = shop.staged_ledger(run)
     assert ledger["compacted"] >= 20
@@ -183,7 +183,7 @@ def test_retention_that_overtakes_the_range_stops_the_run_and_names_the_offsets(
 
 def test_retention_that_overtook_the_range_before_the_first_slice_stops_the_run_at_once(shop: Shop) -> None:
     run = shop.plan(slices=2)
-    start, _ = run.plan.source.ranges[1]
+    [(start, _)] = run.plan.source.ranges[1]
     shop.delete_records({1: start + 3})
     error = refusal(shop.apply, run, watch := Onlooker())
     assert (error.code, error.fields["lost"]) == ("plan.retention-overtook", {"1": [start, start + 3]})

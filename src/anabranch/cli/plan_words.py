@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from anabranch.plan.completeness import Proof
+from anabranch.plan.intervals import Intervals
 from anabranch.plan.offsets import EndsBy
 from anabranch.plan.outlook import Outlook
 from anabranch.plan.planner import Planned
 from anabranch.plan.steps import describe, steps_of
 from anabranch.project.quantities import format_duration, format_moment
 
+RANGES_SHOWN = 4
+
 _ENDS = {
     EndsBy.TIME: "time: what follows is later than the range",
     EndsBy.LIVE: "live: what follows is live's to write",
     EndsBy.LOG: "the end of the partition",
     EndsBy.DOUBT: "the end of the partition, as timestamps are out of order",
+    EndsBy.MAP: "zone map: no event of the range follows",
 }
 
 
@@ -40,21 +45,56 @@ def replaced(planned: Planned) -> Iterator[str]:
 
 def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
     source = planned.plan.source
-    for partition, (start, end) in sorted(source.ranges.items()):
+    for partition, ranges in sorted(source.ranges.items()):
         live = source.live.get(partition)
-        yield (
-            str(partition),
-            f"{start:,}",
-            f"{end:,}",
-            f"{end - start:,}",
-            "unknown" if live is None else f"{live:,}",
-            _ENDS[planned.outlook.ends[partition]],
-        )
+        for start, end in _shown(ranges):
+            yield (
+                str(partition),
+                f"{start:,}",
+                f"{end:,}",
+                f"{end - start:,}",
+                "unknown" if live is None else f"{live:,}",
+                _ENDS[planned.outlook.ends[partition]] if end == ranges[-1][1] else "",
+            )
+        if len(ranges) > RANGES_SHOWN:
+            yield (str(partition), f"… {len(ranges) - RANGES_SHOWN:,} more ranges", "", "", "", "")
+
+
+def _shown(ranges: Intervals) -> Intervals:
+    """The first ones and the last; all of them are in `-o json`."""
+    return ranges if len(ranges) <= RANGES_SHOWN else (*ranges[: RANGES_SHOWN - 1], ranges[-1])
+
+
+def completeness_of(planned: Planned) -> str:
+    """Why no event of the range is left out, and what would make it surer."""
+    pipeline, proofs = planned.plan.pipeline, planned.plan.source.proof
+    slack = _duration(planned.asked.slack)
+    build = f"`anabranch zones build {pipeline}` would prove it"
+    kinds = set(proofs.values())
+    if kinds <= {Proof.WHOLE}:
+        return "proven: nothing is left out"
+    if kinds <= {Proof.MAP, Proof.WHOLE}:
+        return "proven by the zone map, however late an event is"
+    if kinds <= {Proof.SLACK, Proof.WHOLE}:
+        return f"declared: by timestamps and a slack of {slack}; there is no zone map of it, and {build}"
+    open_ones = ", ".join(str(p) for p, proof in sorted(proofs.items()) if proof in (Proof.SLACK, Proof.BOTH))
+    return (
+        f"proven by the zone map for {planned.outlook.map.covered:.1%} of the offsets; for the rest (partition "
+        f"{open_ones}) declared, by timestamps and a slack of {slack}; {build}"
+    )
 
 
 def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     plan, outlook = planned.plan, planned.outlook
     yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), partitions: {plan.source.partitions}"
+    yield "complete", completeness_of(planned)
+    amplification = outlook.map.amplification
+    yield (
+        "amplification",
+        "unknown: the zone map knows of no event in the range"
+        if amplification is None
+        else f"{amplification:.2f} records read for one in the range, by the zone map",
+    )
     yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
     yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
     if outlook.duration is not None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
-from anabranch.plan.plan import Plan
+from anabranch.plan.plan import Plan, ranges_document
 from anabranch.replay.slice_ledger import SliceLedger, total
 from anabranch.runs.hold import Hold
 from anabranch.runs.journal import JournalEntry, Outcome
@@ -70,7 +70,8 @@ class Closure:
             "plan_hash": run.plan_hash,
             "code": self.plan.code,
             "topic": {"name": self.plan.source.topic, "uuid": self.plan.source.uuid},
-            "offsets": {str(p): [start, end] for p, (start, end) in sorted(self.plan.source.ranges.items())},
+            "offsets": ranges_document(self.plan.source.ranges),
+            "complete_by": {str(p): proof.value for p, proof in sorted(self.plan.source.proof.items())},
             "base": self.plan.target.base,
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),

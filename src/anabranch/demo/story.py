@@ -20,7 +20,7 @@ from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
 from anabranch.demo.words import Teller
 from anabranch.live.pace import Pace
 from anabranch.live.process import LivePipeline
-from anabranch.plan.slices import Slice
+from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone
 from anabranch.validate.report import Verdict
@@ -100,7 +100,7 @@ class Story:
         run = submit_contract(workplace, store, contract, now=_now(), actor="demo")
         backfill = BackfillRun(workplace, store, run.id)
         plan = backfill.plan
-        offsets = sum(end - start for start, end in plan.source.ranges.values())
+        offsets = offsets_in(plan.source.ranges)
         self.teller.say(
             f"The plan is {plan.hash[:12]}: {offsets:,} offsets in {len(plan.slices)} slices, "
             f"{plan.target.rows:,} rows of {plan.target.table} to be replaced."

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live import TOPIC, LiveCommit, last_live_commit, live_commit_id
-from anabranch.adapters.spark.decode import EVENT_TIME, REASON, bad_of, decode, events_of
+from anabranch.adapters.spark.decode import bad_of, decode, events_of
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
 from anabranch.adapters.spark.rows import align
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.transform import Transform
+from anabranch.adapters.spark.zones import count_groups
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.live.errors import CONTINUES, OutOfStepError
 from anabranch.live.offsets import batch_offsets, query_id
 from anabranch.live.progress import BatchDone
 from anabranch.plan.slices import Offsets
+from anabranch.plan.zones import Group, Zone, zones_of
 from anabranch.promote.history import Author
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -65,6 +66,8 @@ class BatchWriter:
     """Raises if the topic was deleted or made again."""
     commit_group: Callable[[dict[int, int]], object]
     report: Callable[[BatchDone, Offsets], None]
+    keep_zones: Callable[[Sequence[Zone]], object] = lambda _zones: None
+    """Told of a batch that is in the table. Must not raise: the zone map can be built again, the batch can't."""
     clock: Callable[[], float] = time.time
     failure: BaseException | None = None
     """The first error of a batch as it was raised; Spark passes on only its text."""
@@ -135,7 +138,8 @@ class BatchWriter:
         # Kept, because the records are gone through three times: to count, to set aside, to write.
         decoded = decode(batch, self.pipeline.spec).persist()
         try:
-            seen = _count(decoded)
+            groups = count_groups(decoded)
+            seen = _seen(groups)
             # Asked after reading: a topic made again never gets its former UUID back.
             self.still_same_topic()
             commit = live_commit_id(query, number)
@@ -149,6 +153,7 @@ class BatchWriter:
             reach("live.commit.after")
         finally:
             decoded.unpersist()
+        self.keep_zones(zones_of(offsets, groups))
         landed = self._last_commit()
         return seen, landed.rows if landed is not None and landed.id == commit else 0
 
@@ -181,14 +186,14 @@ class BatchWriter:
         return last_live_commit(table, self.pipeline.metadata.name)
 
 
-def _count(decoded: DataFrame) -> Seen:
-    good = F.when(F.col(REASON).isNull(), F.col(EVENT_TIME))
-    found = decoded.agg(
-        F.count(F.lit(1)).alias("records"), F.count(REASON).alias("bad"), F.unix_micros(F.max(good)).alias("newest")
-    ).first()
-    if found is None:
-        raise AssertionError("an aggregate without groups has one row")
-    return Seen(found["records"], found["bad"], None if found["newest"] is None else _text(found["newest"]))
+def _seen(groups: Iterable[Group]) -> Seen:
+    counted = list(groups)
+    newest = max((each.high for each in counted if each.high is not None), default=None)
+    return Seen(
+        sum(each.count for each in counted),
+        sum(each.bad for each in counted),
+        None if newest is None else _text(newest),
+    )
 
 
 def _text(micros: int) -> str:

@@ -13,6 +13,7 @@ import psutil
 
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import Topic
 from anabranch.adapters.spark.quarantine import Quarantine
@@ -20,6 +21,7 @@ from anabranch.adapters.spark.session import stop_spark
 from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import Transform, load_transform, ship
 from anabranch.contract.load import LoadedPipeline
+from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import CONTINUES, StreamFailedError
@@ -31,6 +33,7 @@ from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.record import DriverRecord, Phase, save_record
 from anabranch.live.topic import same_topic
+from anabranch.live.zones import ZoneKeeper
 from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -81,14 +84,24 @@ class Driver:
         try:
             with GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group:
                 keeper = ProgressKeeper(self.layout.progress, group.commit, self.say)
-                writer = self._writer(session, transform, topic, keeper)
+                zones = self._zones(topic)
+                writer = self._writer(session, transform, topic, keeper, zones)
                 query = self._start(session, topic, writer)
                 self._note(Phase.RUNNING, code=transform.digest, query=str(query.id))
                 self._watch(query, writer)
+                zones.flush()
         finally:
             stop_spark(session)
 
-    def _writer(self, session: SparkSession, transform: Transform, topic: Topic, keeper: ProgressKeeper) -> BatchWriter:
+    def _zones(self, topic: Topic) -> ZoneKeeper:
+        spec = self.loaded.pipeline.spec
+        table = IcebergZones(self.workplace.catalog.open(), spec.target.table)
+        key = MapKey(topic.uuid, reading_digest(spec))
+        return ZoneKeeper(lambda zones: table.add(key, zones), self.say)
+
+    def _writer(
+        self, session: SparkSession, transform: Transform, topic: Topic, keeper: ProgressKeeper, zones: ZoneKeeper
+    ) -> BatchWriter:
         pipeline, catalog = self.loaded.pipeline, self.workplace.catalog
         ship(session, transform, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform)
@@ -103,6 +116,7 @@ class Driver:
             still_same_topic=self._same_topic,
             commit_group=keeper.commit_group,
             report=keeper.report,
+            keep_zones=zones.keep,
         )
 
     def _start(self, session: SparkSession, topic: Topic, writer: BatchWriter) -> StreamingQuery:

@@ -10,8 +10,9 @@ from typing_extensions import assert_never
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.axis import TimeAxis
+from anabranch.plan.intervals import common, union
 from anabranch.plan.plan import Plan
-from anabranch.plan.slices import Offsets
+from anabranch.plan.slices import Offsets, Ranges
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class PartitionsAdded:
 
 @dataclass(frozen=True)
 class RetentionPassed:
-    """Offsets that are needed and gone, by partition."""
+    """Of each partition, from the first offset that is needed and gone to the last."""
 
     lost: Offsets
 
@@ -105,7 +106,7 @@ class BaseGoneError(DriftError):
     code = "plan.base-gone"
 
 
-def check_drift(plan: Plan, now: Present, needed: Offsets | None = None) -> list[Drift]:
+def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[Drift]:
     """All that has changed. `needed` are the offsets still to be read; without it, all of the plan's."""
     found: list[Drift] = []
     if now.uuid != plan.source.uuid:
@@ -212,10 +213,11 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             assert_never(drift)
 
 
-def _lost(needed: Offsets, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+def _lost(needed: Ranges, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:
     """A partition that is not named any more has lost everything."""
-    return {
-        number: (start, min(end, earliest.get(number, end)))
-        for number, (start, end) in sorted(needed.items())
-        if earliest.get(number, end) > start
+    gone = {
+        number: common(ranges, union([(0, earliest.get(number, ranges[-1][1]))]))
+        for number, ranges in sorted(needed.items())
+        if ranges
     }
+    return {number: (ranges[0][0], ranges[-1][1]) for number, ranges in gone.items() if ranges}

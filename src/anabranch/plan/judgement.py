@@ -7,9 +7,11 @@ from datetime import timedelta
 
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import EPOCH, beginning, ordinal
+from anabranch.plan.completeness import missing, moments_of
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
-from anabranch.plan.offsets import Missing, earliest_start, missing
+from anabranch.plan.offsets import Missing, earliest_start
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.zones import ZoneMap
 from anabranch.project.keys import closest
 from anabranch.project.quantities import format_moment
 
@@ -142,9 +144,9 @@ def live_position(source: SourceFacts, target: TargetFacts) -> dict[int, int]:
 
 
 def judge_retention(
-    asked: Asked, source: SourceFacts, target: TargetFacts, window: Lookups, live: Mapping[int, int]
+    asked: Asked, source: SourceFacts, target: TargetFacts, window: Lookups, live: Mapping[int, int], zones: ZoneMap
 ) -> None:
-    gone = list(missing(source, window, asked.slack, live))
+    gone = list(missing(source, window, asked.slack, live, zones, moments_of(target.partitions)))
     if not gone:
         return
     first = gone[0]

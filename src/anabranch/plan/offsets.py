@@ -17,13 +17,12 @@ costs reading and loses nothing, since every record is filtered by its event tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from anabranch.plan.axis import EPOCH, PartitionRange
-from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
+from anabranch.plan.facts import Lookups, PartitionFacts
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -39,6 +38,8 @@ class EndsBy(str, Enum):
     """The partition ends there."""
     DOUBT = "doubt"
     """The timestamps are not in the order that the slack promises, so the partition is read to its end."""
+    MAP = "map"
+    """No zone behind it holds an event of the range."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Missing:
     """The first offset that is still there."""
     kept_from: int | None
     """The timestamp (ms) of the first record still there; None: there is none."""
+    declared: bool = True
+    """Whether timestamps and the slack leave open that it was in the range."""
+    lost_until: int | None = None
+    """The last moment (µs) of the range that zones name for what is gone; None: they name none."""
 
 
 def lookups(partitions: PartitionRange, slack: timedelta, *, everything: bool) -> Lookups:
@@ -77,23 +82,21 @@ def reach(facts: PartitionFacts, asked: Lookups, slack: timedelta, live: int | N
     return Reach(start, max(start, end), by)
 
 
-def missing(source: SourceFacts, asked: Lookups, slack: timedelta, live: Mapping[int, int]) -> Iterator[Missing]:
-    """Partitions that have lost records of which nobody can say that they were before the range.
-
-    A lost record's timestamp may be up to the slack above that of the first one kept. A partition that live has never
-    read has no rows in the table, so nothing that counts was lost there.
-    """
-    for number, facts in sorted(source.partitions.items()):
-        if facts.earliest == 0 or live.get(number) == 0:
-            continue
-        kept_from = None if facts.first is None else facts.first.timestamp
-        if asked.start is None or kept_from is None or kept_from + slack // _MILLISECOND >= asked.start:
-            yield Missing(number, facts.earliest, kept_from)
+def may_be_lost(facts: PartitionFacts, asked: Lookups, slack: timedelta) -> bool:
+    """Whether a record that is gone may have been in the range, by timestamps: its own may be up to the slack above
+    that of the first one kept."""
+    kept_from = None if facts.first is None else facts.first.timestamp
+    return asked.start is None or kept_from is None or kept_from + slack // _MILLISECOND >= asked.start
 
 
 def earliest_start(gone: Missing, slack: timedelta) -> datetime | None:
     """The first `from` that could still be replayed, as far as this partition goes."""
-    return None if gone.kept_from is None else EPOCH + gone.kept_from * _MILLISECOND + 2 * slack + _MILLISECOND
+    after = EPOCH if gone.lost_until is None else EPOCH + timedelta(microseconds=gone.lost_until + 1)
+    if not gone.declared:
+        return after
+    if gone.kept_from is None:
+        return None
+    return max(after, EPOCH + gone.kept_from * _MILLISECOND + 2 * slack + _MILLISECOND)
 
 
 def _start(facts: PartitionFacts, asked: Lookups) -> int:

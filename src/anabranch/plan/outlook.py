@@ -8,11 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from anabranch.plan.asked import Asked
-from anabranch.plan.axis import EPOCH
+from anabranch.plan.axis import EPOCH, FAR_AHEAD
+from anabranch.plan.completeness import Proof, Reading
 from anabranch.plan.facts import PartitionFacts, SourceFacts, TargetFacts, TopicSettings
-from anabranch.plan.offsets import EndsBy, Reach
+from anabranch.plan.intervals import width
+from anabranch.plan.offsets import EndsBy
+from anabranch.plan.zones import ZoneMap
 from anabranch.project.quantities import format_duration, format_moment
 
+_FAR_AHEAD_MS = (FAR_AHEAD - EPOCH) // timedelta(milliseconds=1)
 LEAST_HEADROOM = timedelta(hours=1)
 HEADROOM_PER_DURATION = 4
 """Retention should leave several times as long as the replay takes: it may have to be paused or retried."""
@@ -24,6 +28,38 @@ class Caution:
 
     code: str
     words: str
+
+
+@dataclass(frozen=True)
+class MapUse:
+    """What the zone map was worth for this plan."""
+
+    of_interest: int
+    """Offsets to choose from."""
+    uncounted: int
+    """Of these, how many no zone counts."""
+    records: int
+    """In the zones that are read."""
+    in_range: int
+    """Of these, how many may be in the range."""
+
+    @property
+    def covered(self) -> float:
+        return 1 - self.uncounted / self.of_interest if self.of_interest else 0.0
+
+    @property
+    def amplification(self) -> float | None:
+        """Records read for each one that may be in the range; None: no zone says."""
+        return self.records / self.in_range if self.in_range else None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "offsets_to_choose_from": self.of_interest,
+            "offsets_no_zone_counts": self.uncounted,
+            "records_in_zones_read": self.records,
+            "records_that_may_be_in_range": self.in_range,
+            "read_amplification": None if self.amplification is None else round(self.amplification, 3),
+        }
 
 
 @dataclass(frozen=True)
@@ -39,6 +75,7 @@ class Outlook:
     headroom: timedelta | None
     """Until retention may reach the first record of the range; None: never, or not known."""
     ends: Mapping[int, EndsBy]
+    map: MapUse
     cautions: tuple[Caution, ...]
 
     def document(self) -> dict[str, Any]:
@@ -58,14 +95,20 @@ class Outlook:
             },
             "transactional": "seen" if self.transactional else "unknown",
             "ends_by": {str(number): by.value for number, by in sorted(self.ends.items())},
+            "zone_map": self.map.document(),
             "cautions": [{"code": each.code, "words": each.words} for each in self.cautions],
         }
 
 
 def look_ahead(
-    asked: Asked, source: SourceFacts, target: TargetFacts, reaches: Mapping[int, Reach], now: datetime
+    asked: Asked,
+    source: SourceFacts,
+    target: TargetFacts,
+    readings: Mapping[int, Reading],
+    zones: ZoneMap,
+    now: datetime,
 ) -> Outlook:
-    used = {number: each for number, each in reaches.items() if each.start < each.end}
+    used = {number: each for number, each in readings.items() if each.ranges}
     size = _bytes(source, used)
     budget = asked.backfill.spec.budget
     rate = None if budget is None else budget.bytes_per_second
@@ -73,49 +116,59 @@ def look_ahead(
     headroom = _headroom(source, used, now)
     cautions = (
         *_of_the_topic(source, used),
+        *_of_the_map(asked, readings, zones),
         *_of_retention(source, headroom, duration, now),
         *_of_the_range(asked, target, now),
         *_of_the_window(asked, duration, now),
     )
     return Outlook(
-        offsets=sum(each.end - each.start for each in used.values()),
+        offsets=sum(width(each.ranges) for each in used.values()),
         bytes=size,
         duration=duration,
         settings=source.settings,
         transactional=source.transactional,
         headroom=headroom,
         ends={number: each.by for number, each in used.items()},
+        map=MapUse(
+            of_interest=sum(each.of_interest for each in readings.values()),
+            uncounted=sum(each.uncounted for each in readings.values()),
+            records=sum(each.records for each in readings.values()),
+            in_range=sum(each.in_range for each in readings.values()),
+        ),
         cautions=cautions,
     )
 
 
-def _bytes(source: SourceFacts, used: Mapping[int, Reach]) -> int | None:
+def _bytes(source: SourceFacts, used: Mapping[int, Reading]) -> int | None:
     """Each partition's size by the share of its offsets that is read."""
     total = 0.0
     for number, each in used.items():
         facts = source.partitions[number]
         if facts.size is None:
             return None
-        total += facts.size * (each.end - each.start) / max(1, facts.high_watermark - facts.earliest)
+        total += facts.size * width(each.ranges) / max(1, facts.high_watermark - facts.earliest)
     return round(total)
 
 
-def _headroom(source: SourceFacts, used: Mapping[int, Reach], now: datetime) -> timedelta | None:
+def _headroom(source: SourceFacts, used: Mapping[int, Reading], now: datetime) -> timedelta | None:
     """By the first record's own timestamp. Segments go as a whole and later, so this is never too hopeful."""
     settings = source.settings
     if settings is None or settings.retention_ms is None:
         return None
-    firsts = [_first_in_range(source.partitions[number]) for number in used]
+    firsts = [_first_in_range(source.partitions[number], each) for number, each in used.items()]
     times = [EPOCH + timedelta(milliseconds=first) for first in firsts if first is not None]
     return min(times) + timedelta(milliseconds=settings.retention_ms) - now if times else None
 
 
-def _first_in_range(facts: PartitionFacts) -> int | None:
+def _first_in_range(facts: PartitionFacts, reading: Reading) -> int | None:
     found = facts.at_start or facts.first
-    return None if found is None else found.timestamp
+    by_time = None if found is None or reading.proof is Proof.MAP else found.timestamp
+    # A producer may have written any number; no record is held to be older than 1970 or younger than the year 9999.
+    by_zones = None if reading.oldest is None else min(max(0, reading.oldest), _FAR_AHEAD_MS)
+    return min((each for each in (by_zones, by_time) if each is not None), default=None)
 
 
-def _of_the_topic(source: SourceFacts, used: Mapping[int, Reach]) -> Iterator[Caution]:
+def _of_the_topic(source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[Caution]:
     if source.compacted:
         yield Caution(
             "compacted",
@@ -137,6 +190,24 @@ def _of_the_topic(source: SourceFacts, used: Mapping[int, Reach]) -> Iterator[Ca
     held_back = sum(facts.high_watermark - facts.latest for facts in source.partitions.values())
     if held_back:
         yield Caution("open-transaction", f"an open transaction hides the last {held_back} offsets of {source.topic}")
+
+
+def _of_the_map(asked: Asked, readings: Mapping[int, Reading], zones: ZoneMap) -> Iterator[Caution]:
+    build = f"`anabranch zones build {asked.pipeline.metadata.name}`"
+    partly = [number for number, each in sorted(readings.items()) if each.proof is Proof.BOTH]
+    declared = [number for number, each in sorted(readings.items()) if each.proof is Proof.SLACK]
+    if zones.other and declared:
+        yield Caution(
+            "zone-map-of-another-reading",
+            "the zone map was made of a former topic of this name, or by other source.schema or eventTime settings, "
+            f"and is not used: {build} makes it anew",
+        )
+    elif partly or (zones.partitions and declared):
+        yield Caution(
+            "zone-map-incomplete",
+            f"zones don't count all offsets of partition {', '.join(map(str, sorted((*partly, *declared))))}: what is "
+            f"left out there is left out by the slack, which is declared and not proven; {build} fills the map",
+        )
 
 
 def _of_retention(

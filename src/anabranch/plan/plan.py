@@ -7,13 +7,15 @@ every look (how long retention leaves, how many bytes it may be) is in the outlo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from anabranch.plan.axis import Grain, PartitionRange, TimeAxis
-from anabranch.plan.slices import Offsets, Slice
+from anabranch.plan.completeness import Proof
+from anabranch.plan.intervals import Intervals
+from anabranch.plan.slices import Offsets, Ranges, Slice
 from anabranch.runs.canonical import canonical, instant, instant_text
 
 
@@ -24,10 +26,12 @@ class Source:
     topic: str
     uuid: str
     partitions: int
-    ranges: Offsets
+    ranges: Ranges
     live: Mapping[int, int]
     """Where live stood at the base snapshot, per partition; empty when no live commit is known. No range ends later:
     what live has not written yet is live's to write."""
+    proof: Mapping[int, Proof] = field(default_factory=dict)
+    """Why the ranges are known to hold every event, for each partition that has any offsets to choose from."""
     isolation: str = "read_committed"
     compacted: bool | None = False
     """None: the cluster did not say."""
@@ -68,7 +72,8 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan as plain JSON values: what is printed, stored and hashed."""
         plan = asdict(self)
-        plan["source"]["ranges"] = _pairs(self.source.ranges)
+        plan["source"]["ranges"] = ranges_document(self.source.ranges)
+        plan["source"]["proof"] = {str(p): proof.value for p, proof in sorted(self.source.proof.items())}
         plan["source"]["live"] = {str(p): offset for p, offset in sorted(self.source.live.items())}
         plan["target"]["partitions"]["axis"]["grain"] = self.target.partitions.axis.grain.value
         for end in ("asked_start", "asked_end"):
@@ -87,7 +92,8 @@ class Plan:
 def read_plan(document: Mapping[str, Any]) -> Plan:
     """The reverse of `Plan.document`."""
     source, target = dict(document["source"]), dict(document["target"])
-    source["ranges"] = _offsets(source["ranges"])
+    source["ranges"] = {int(p): _intervals(pairs) for p, pairs in source["ranges"].items()}
+    source["proof"] = {int(p): Proof(proof) for p, proof in source["proof"].items()}
     source["live"] = {int(p): offset for p, offset in source["live"].items()}
     axis = target["partitions"]["axis"]
     target["partitions"] = PartitionRange(
@@ -104,6 +110,14 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         slices=tuple(Slice(each["id"], _offsets(each["offsets"])) for each in document["slices"]),
         checks=tuple(document.get("checks", ())),
     )
+
+
+def ranges_document(ranges: Ranges) -> dict[str, list[list[int]]]:
+    return {str(p): [[start, end] for start, end in intervals] for p, intervals in sorted(ranges.items())}
+
+
+def _intervals(pairs: Iterable[Iterable[int]]) -> Intervals:
+    return tuple((start, end) for start, end in pairs)
 
 
 def _pairs(offsets: Offsets) -> dict[str, list[int]]:

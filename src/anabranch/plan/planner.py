@@ -8,13 +8,15 @@ from datetime import datetime
 
 from anabranch.plan.asked import Asked, contract_hash
 from anabranch.plan.checks import checks_of
+from anabranch.plan.completeness import Reading, moments_of, reading_of
 from anabranch.plan.facts import SourceFacts, TargetFacts
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
-from anabranch.plan.offsets import Reach, lookups, reach
+from anabranch.plan.offsets import lookups
 from anabranch.plan.outlook import Outlook, look_ahead
 from anabranch.plan.plan import Plan, Source, Target
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import cut, slice_size
+from anabranch.plan.zones import NO_MAP, ZoneMap
 from anabranch.project.quantities import format_moment
 
 
@@ -38,6 +40,7 @@ def make_plan(
     target: TargetFacts,
     *,
     now: datetime,
+    zones: ZoneMap = NO_MAP,
     offsets_per_slice: int | None = None,
 ) -> Planned:
     """The plan, or the first reason why there can be none.
@@ -48,14 +51,15 @@ def make_plan(
     judge_partitions(asked, source)
     live = live_position(source, target)
     window = lookups(target.partitions, asked.slack, everything=asked.everything)
-    judge_retention(asked, source, target, window, live)
-    reaches = {
-        number: reach(facts, window, asked.slack, live.get(number))
+    judge_retention(asked, source, target, window, live, zones)
+    moments = moments_of(target.partitions)
+    readings = {
+        number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
         for number, facts in sorted(source.partitions.items())
     }
-    ranges = {number: (each.start, each.end) for number, each in reaches.items() if each.start < each.end}
+    ranges = {number: each.ranges for number, each in readings.items() if each.ranges}
     if not ranges:
-        raise _empty(source, target, reaches, live)
+        raise _empty(source, target, readings, live)
     plan = Plan(
         pipeline=asked.pipeline.metadata.name,
         contract=contract_hash(asked.contract),
@@ -66,13 +70,14 @@ def make_plan(
             partitions=len(source.partitions),
             ranges=ranges,
             live=live,
+            proof={number: each.proof for number, each in readings.items() if each.of_interest},
             compacted=source.compacted,
         ),
         target=_target(asked, target, base),
         slices=cut(ranges, offsets_per_slice or slice_size(ranges)),
         checks=checks_of(asked.backfill, asked.pipeline),
     )
-    return Planned(asked, plan, look_ahead(asked, source, target, reaches, now))
+    return Planned(asked, plan, look_ahead(asked, source, target, readings, zones, now))
 
 
 def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:
@@ -89,11 +94,10 @@ def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:
 
 
 def _empty(
-    source: SourceFacts, target: TargetFacts, reaches: Mapping[int, Reach], live: Mapping[int, int]
+    source: SourceFacts, target: TargetFacts, readings: Mapping[int, Reading], live: Mapping[int, int]
 ) -> EmptyRangeError:
     start, end = (format_moment(moment) for moment in (target.partitions.start, target.partitions.end))
-    unwritten = any(facts.latest > reaches[number].start for number, facts in source.partitions.items())
-    if live and unwritten:
+    if live and any(each.possible for each in readings.values()):
         return EmptyRangeError(
             f"Live has not yet written any event of {start} to {end} to {target.table}: there is nothing to correct.",
             next_step="correct the transform and restart live: it writes these events by the new code",

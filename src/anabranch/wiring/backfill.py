@@ -27,7 +27,7 @@ from anabranch.crashpoints import reach
 from anabranch.plan.asked import contract_hash
 from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.slices import Offsets, Slice
+from anabranch.plan.slices import Ranges, Slice, ranges_of
 from anabranch.project.model import as_plain
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.promotion import BehindError, Promotion, ValidatedRun
@@ -299,16 +299,10 @@ class BackfillRun:
         client = self.workplace.kafka.client(REPLAY_PREFIX)
         return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
 
-    def _needed(self, staging: Staging, wanted: tuple[Slice, ...]) -> Offsets:
-        """Of each partition, from the first offset still to be read to the last."""
+    def _needed(self, staging: Staging, wanted: tuple[Slice, ...]) -> Ranges:
+        """The offsets still to be read."""
         there = {each.slice_id for each in self.staged(staging)}
-        needed: dict[int, tuple[int, int]] = {}
-        for piece in wanted:
-            if piece.id not in there:
-                for partition, (start, end) in piece.offsets.items():
-                    first, last = needed.get(partition, (start, end))
-                    needed[partition] = (min(first, start), max(last, end))
-        return needed
+        return ranges_of(piece for piece in wanted if piece.id not in there)
 
     def _flag(self, hold: Hold, drift: Drift) -> None:
         if not forbids(drift):

@@ -13,19 +13,23 @@ from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract
 from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.reading import reading_digest
 from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked, ask
 from anabranch.plan.axis import TimeAxis
+from anabranch.plan.completeness import moments_of
 from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.slices import Offsets
+from anabranch.plan.slices import Ranges
+from anabranch.plan.zones import NO_MAP
 from anabranch.wiring.workplace import Workplace
 
 
@@ -38,10 +42,15 @@ def plan_backfill(
     code = code_digest(workplace.folder, asked.pipeline)
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
-    target_facts = IcebergTables(_catalog(workplace, asked)).measure(asked)
+    tables = _catalog(workplace, asked)
+    target_facts = IcebergTables(tables).measure(asked)
     window = lookups(target_facts.partitions, asked.slack, everything=asked.everything)
     source_facts = source.measure(asked.pipeline.spec.source.topic, window)
-    return make_plan(asked, code, source_facts, target_facts, now=now, offsets_per_slice=offsets_per_slice)
+    zones = NO_MAP
+    if not asked.everything:
+        key = MapKey(source_facts.uuid, reading_digest(asked.pipeline.spec))
+        zones = IcebergZones(tables, target_facts.table).look(key, moments_of(target_facts.partitions))
+    return make_plan(asked, code, source_facts, target_facts, now=now, zones=zones, offsets_per_slice=offsets_per_slice)
 
 
 def _catalog(workplace: Workplace, asked: Asked) -> Catalog:
@@ -100,7 +109,7 @@ class DriftGuard:
 
     plan: Plan
     present: PresentLook
-    needed: Callable[[], Offsets]
+    needed: Callable[[], Ranges]
     """The offsets still to be read: those in staging already may go."""
     flag: Callable[[Drift], None]
     """Told of every drift, also of those that don't stop the run."""

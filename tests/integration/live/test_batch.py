@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from pyiceberg.table import Table
-from tests.fixtures.broker import KafkaForTests, eventually
+from tests.fixtures.broker import KafkaForTests, Record, eventually
 from tests.fixtures.spark import SparkForTests
 from tests.integration.live.shop import (
+    POISON,
     assert_tiled,
     expected_rows,
     group_offsets,
@@ -29,6 +33,7 @@ from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.quarantine import Quarantine, QuarantineFullError
 from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import load_transform
+from anabranch.adapters.spark.zones import SparkZoneCounter
 from anabranch.contract.load import load_pipelines
 from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import OutOfStepError, TopicRecreatedError
@@ -37,6 +42,9 @@ from anabranch.live.pace import Pace
 from anabranch.live.progress import ProgressKeeper, load_progress
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.topic import same_topic
+from anabranch.plan.axis import EPOCH
+from anabranch.plan.slices import Slice
+from anabranch.plan.zones import Zone, combine
 from anabranch.wiring.workplace import Workplace
 
 PATIENCE = 600
@@ -54,6 +62,8 @@ class LiveHere:
         Quarantine(spark.catalog, self.pipeline).prepare(spark.session)
         self.checkpoint = workplace.state.resolve() / "checkpoint"
         self.progress = workplace.state / "progress.json"
+        self.zones: list[Zone] = []
+        """What live has told of each batch that it wrote."""
 
     @property
     def table(self) -> Table:
@@ -79,6 +89,7 @@ class LiveHere:
                 still_same_topic=lambda: None,
                 commit_group=keeper.commit_group,
                 report=keeper.report,
+                keep_zones=self.zones.extend,
             )
             starting = starting_offsets(topic, last_live_commit(self.table, "orders"))
             pace = Pace(0.1, max_offsets)
@@ -90,6 +101,14 @@ class LiveHere:
             finally:
                 query.stop()
         return writer
+
+    def built_zones(self) -> tuple[Zone, ...]:
+        client = describe_topic(self.workplace.kafka.client("tests"), self.topic)
+        counter = SparkZoneCounter(
+            self.spark.session, self.workplace.kafka, self.pipeline.spec, client, "anabranch-zones-test"
+        )
+        ends = {partition: (0, end) for partition, end in self.ends().items() if end}
+        return combine(counter.count(Slice("all", ends)))
 
     def caught_up(self) -> Callable[[BatchWriter], bool]:
         """Whether the table stands at the end of what is in the topic now, and Spark has noted the batch."""
@@ -127,6 +146,35 @@ def live(spark: SparkForTests, kafka: KafkaForTests, tmp_path: Path) -> LiveHere
     workplace = shop_project(tmp_path / "shop", kafka, topic, table=table)
     workplace.state.mkdir()
     return LiveHere(spark, kafka, workplace, topic)
+
+
+Counted = dict[int, tuple[int, int, int, int, int]]
+"""Of each partition: records, those without event time, bytes, and the first and last event time (µs)."""
+
+
+def counted(zones: Iterable[Zone]) -> Counted:
+    found: Counted = {}
+    for partition, same in groupby(zones, key=lambda zone: zone.partition):
+        mine = list(same)
+        spans = [span for zone in mine for span in zone.spans]
+        counts = (sum(z.count for z in mine), sum(z.nulls for z in mine), sum(z.bytes for z in mine))
+        found[partition] = (*counts, min(s.low for s in spans), max(s.high for s in spans))
+    return found
+
+
+def counted_by_hand(records: Iterable[Record]) -> Counted:
+    found: Counted = {}
+    for partition, same in groupby(sorted(records, key=lambda r: r.partition), key=lambda r: r.partition):
+        mine = list(same)
+        good = [json.loads(r.value) for r in mine if r.value is not None and r.value not in POISON]
+        events = [micros_of(order["ordered_at"]) for order in good]
+        size = sum(len(r.key or b"") + len(r.value or b"") for r in mine)
+        found[partition] = (len(mine), len(mine) - len(good), size, min(events), max(events))
+    return found
+
+
+def micros_of(text: str) -> int:
+    return (datetime.fromisoformat(text) - EPOCH) // timedelta(microseconds=1)
 
 
 def produce_in_transactions(kafka: KafkaForTests, topic: str, numbers: range) -> None:
@@ -167,6 +215,9 @@ def test_the_rows_are_those_of_plain_python_once_whatever_the_checkpoint_says(li
     assert progress.rows == rows_of(live.table).total()
     assert progress.records == len(kafka.read_all(topic))
     assert progress.quarantined == poisoned(kafka.read_all(topic)).total()
+    kept = combine(live.zones)
+    assert counted(kept) == counted_by_hand(kafka.read_all(topic))
+    assert kept == live.built_zones(), "what live keeps is what a build counts"
 
     # The batch is in the table and not in Spark's log, as after a kill between the two.
     (live.checkpoint / "commits" / str(first.last)).unlink()

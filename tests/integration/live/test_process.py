@@ -50,9 +50,9 @@ def workplace(kafka: KafkaForTests, tmp_path: Path, topic: str) -> Iterator[Work
     LivePipeline(made, "orders").stop(patience=0)
 
 
-def command(workplace: Workplace, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(workplace: Workplace, *arguments: str, of: str = "live") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "anabranch", "live", *arguments, "orders", "--project", str(workplace.folder)],
+        [sys.executable, "-m", "anabranch", of, *arguments, "orders", "--project", str(workplace.folder)],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -104,6 +104,7 @@ def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
     commits = live_offsets(workplace.catalog.open().load_table("shop.orders"))
     ends = group_offsets(kafka, f"{topic}-group", topic)
     assert_tiled(commits, ends)
+    _look_at_zones(workplace, topic, kafka)
 
     _break_the_transform(workplace)
     with pytest.raises(DidNotStartError, match=r"transforms/orders\.py:1: ZeroDivisionError.*transform\.unloadable"):
@@ -112,6 +113,24 @@ def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
     told = json.loads(found.stdout)
     assert (found.returncode, told["state"], told["error"]["code"]) == (1, "failed", "transform.unloadable")
     assert_exact(kafka, workplace, topic)
+
+
+def _look_at_zones(workplace: Workplace, topic: str, kafka: KafkaForTests) -> None:
+    """The map holds what the last driver told before it stopped. What the killed ones lost is a hole, and is filled."""
+    found = command(workplace, "show", "-o", "json", of="zones")
+    assert found.returncode == 0, found.stderr
+    kept = json.loads(found.stdout)["partitions"]
+    assert sum(each["counted"] for each in kept) >= 300
+    assert "anabranch zones build orders" in found.stderr
+    built = command(workplace, "build", "-o", "json", of="zones")
+    assert built.returncode == 0, built.stderr
+    assert "100%" in built.stderr
+    told = json.loads(built.stdout)["partitions"]
+    records = kafka.read_all(topic)
+    assert all(each["counted"] == each["offsets"] for each in told)
+    assert {each["partition"]: each["records"] for each in told} == {
+        p: sum(record.partition == p for record in records) for p in range(len(told))
+    }
 
 
 def _look_as_a_user(workplace: Workplace, pid: int | None) -> None:

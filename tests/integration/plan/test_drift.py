@@ -14,7 +14,7 @@ from tests.integration.plan.shop import DAY, FOR_EVER, HOUR, JUNE, SECONDS, Shop
 from anabranch.errors import AnabranchError
 from anabranch.plan.drift import Drift, PartitionsAdded
 from anabranch.plan.planner import Planned
-from anabranch.plan.slices import Offsets
+from anabranch.plan.slices import Ranges
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
 from anabranch.wiring.workplace import open_workplace
 
@@ -33,7 +33,7 @@ class Run:
     def topic(self) -> str:
         return self.planned.plan.source.topic
 
-    def check(self, needed: Offsets | None = None) -> None:
+    def check(self, needed: Ranges | None = None) -> None:
         plan = self.planned.plan
         workplace = open_workplace(self.shop.folder)
         present = ProjectPresent(workplace, self.planned.asked.pipeline, plan)
@@ -110,7 +110,7 @@ def test_added_partitions_are_told_and_the_run_goes_on(run: Run) -> None:
 
 def test_what_is_staged_already_may_expire(run: Run) -> None:
     run.shop.delete_records(run.topic, {0: 3})
-    run.check(needed={0: (3, 24)})
+    run.check(needed={0: ((3, 24),)})
     assert run.told == []
 
 

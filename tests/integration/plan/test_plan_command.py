@@ -29,7 +29,7 @@ def planned(shop: Shop, contract: Path, capsys: pytest.CaptureFixture[str], *mor
 
 
 def ranges(document: dict[str, Any]) -> dict[int, tuple[int, int]]:
-    return {int(p): (start, end) for p, (start, end) in document["plan"]["source"]["ranges"].items()}
+    return {int(p): (start, end) for p, [(start, end)] in document["plan"]["source"]["ranges"].items()}
 
 
 def outside(kafka: KafkaForTests, topic: str, document: dict[str, Any], start: datetime, end: datetime) -> list[Any]:

@@ -75,7 +75,7 @@ class Shop:
             pipeline="orders",
             contract="c" * 64,
             code=FIXED,
-            source=Source("orders", "uuid", 1, {0: (0, 100)}, {0: 100}),
+            source=Source("orders", "uuid", 1, {0: ((0, 100),)}, {0: 100}),
             target=Target(TABLE, base, "schema", self.partitions, None, None),
             slices=(Slice("s00000", {0: (0, 100)}),),
         )

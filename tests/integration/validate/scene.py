@@ -94,7 +94,7 @@ class Scene:
 
     def plan(self) -> Plan:
         slices = tuple(Slice(name, _offsets(orders)) for name, orders in HALVES.items())
-        source = Source("shop.orders", "uuid", 1, {0: (PER_HOUR, 3 * PER_HOUR)}, {})
+        source = Source("shop.orders", "uuid", 1, {0: ((PER_HOUR, 3 * PER_HOUR),)}, {})
         target = Target(self.table, self.base, self.schema, RANGE, RANGE.start, RANGE.end)
         return Plan("orders", "contract", "code", source, target, slices)
 

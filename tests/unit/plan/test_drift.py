@@ -73,8 +73,8 @@ def test_only_added_partitions_let_the_run_go_on(plan: Plan) -> None:
 
 def test_offsets_that_were_read_may_go(plan: Plan) -> None:
     passed = replace(NOW, earliest={0: 150, 1: 0})
-    assert check_drift(plan, passed, needed={0: (150, 170)}) == []
-    assert check_drift(plan, passed, needed={0: (149, 170)}) == [RetentionPassed({0: (149, 150)})]
+    assert check_drift(plan, passed, needed={0: ((150, 170),)}) == []
+    assert check_drift(plan, passed, needed={0: ((149, 170),)}) == [RetentionPassed({0: (149, 150)})]
 
 
 def test_everything_at_once_is_found_at_once(plan: Plan) -> None:

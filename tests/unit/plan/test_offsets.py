@@ -10,8 +10,10 @@ from tests.fixtures.properties import examples
 from tests.unit.plan.world import JUNE, Log, Record, milliseconds
 
 from anabranch.plan.axis import EPOCH, Grain, TimeAxis, widen
+from anabranch.plan.completeness import missing, moments_of
 from anabranch.plan.facts import SourceFacts
-from anabranch.plan.offsets import EndsBy, lookups, missing, reach
+from anabranch.plan.offsets import EndsBy, lookups, reach
+from anabranch.plan.zones import NO_MAP
 
 MINUTE = timedelta(minutes=1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -77,15 +79,17 @@ def test_what_retention_took_is_told_whenever_it_may_have_been_in_the_range(
     source = SourceFacts("t", "u", {0: log.facts(asked)}, None, None)
     lost = {at for at in in_range(log, partitions.start, partitions.end) if at < log.gone}
     if lost:
-        assert [each.before for each in missing(source, asked, slack, {})] == [log.gone]
+        told = missing(source, asked, slack, {}, NO_MAP, moments_of(partitions))
+        assert [each.before for each in told] == [log.gone]
 
 
 def test_a_lost_record_may_have_been_later_than_the_first_one_kept() -> None:
     """The record of minute -10 is gone, and its event may have been of minute 10, though the first kept is older."""
     log, slack = Log(log_of(-100, -10, -29, 20).records, gone=2), 20 * MINUTE
-    asked = lookups(widen(AXIS, JUNE + 12 * MINUTE, JUNE + 60 * MINUTE), slack, everything=False)
+    partitions = widen(AXIS, JUNE + 12 * MINUTE, JUNE + 60 * MINUTE)
+    asked = lookups(partitions, slack, everything=False)
     source = SourceFacts("t", "u", {0: log.facts(asked)}, None, None)
-    assert [each.before for each in missing(source, asked, slack, {})] == [2]
+    assert [each.before for each in missing(source, asked, slack, {}, NO_MAP, moments_of(partitions))] == [2]
 
 
 def log_of(*minutes: int) -> Log:

@@ -32,7 +32,7 @@ def refused(world: World, **arguments: Any) -> PlanRefusedError:
 def test_a_good_world_can_be_planned(world: World) -> None:
     """The range's two days, an hour of slack before and two after it, of each partition."""
     plan = world.plan(LOGS).plan
-    assert plan.source.ranges == {0: (119, 170), 1: (119, 170)}
+    assert plan.source.ranges == {0: ((119, 170),), 1: ((119, 170),)}
     assert plan.source.live == {}
     assert (plan.target.base, plan.target.files, plan.target.rows) == (7, 2, 48)
     assert sum(piece.width for piece in plan.slices) == 102
@@ -47,7 +47,7 @@ def test_a_range_is_widened_to_whole_partitions(world: World) -> None:
 
 def test_everything_is_the_whole_topic(world: World) -> None:
     plan = world.plan(LOGS, range={"everything": True}).plan
-    assert plan.source.ranges == {0: (0, 480), 1: (0, 480)}
+    assert plan.source.ranges == {0: ((0, 480),), 1: ((0, 480),)}
     assert plan.target.asked_start is None
 
 
@@ -127,7 +127,7 @@ def test_what_is_said_to_be_left_can_really_be_planned(world: World) -> None:
 
 
 def test_retention_before_the_range_is_no_matter(world: World) -> None:
-    assert world.plan([Log(hourly(20).records, gone=50)]).plan.source.ranges == {0: (119, 170)}
+    assert world.plan([Log(hourly(20).records, gone=50)]).plan.source.ranges == {0: ((119, 170),)}
 
 
 def test_everything_is_refused_when_the_topic_has_lost_its_beginning(world: World) -> None:
@@ -154,13 +154,13 @@ def test_a_range_that_live_has_not_written_yet_is_refused(world: World) -> None:
 
 def test_live_caps_each_partition(world: World) -> None:
     plan = world.plan(LOGS, target={"live": live({0: 150, 1: 480})}).plan
-    assert plan.source.ranges == {0: (119, 150), 1: (119, 170)}
+    assert plan.source.ranges == {0: ((119, 150),), 1: ((119, 170),)}
     assert plan.source.live == {0: 150, 1: 480}
 
 
 def test_a_partition_that_live_never_read_is_live_s_to_write(world: World) -> None:
     plan = world.plan(LOGS, target={"live": live({0: 480})}).plan
-    assert plan.source.ranges == {0: (119, 170)}
+    assert plan.source.ranges == {0: ((119, 170),)}
     assert plan.source.live == {0: 480, 1: 0}
 
 

@@ -6,27 +6,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 
-from anabranch.plan.slices import FEWEST_OFFSETS, OFFSETS_PER_SLICE, cut, slice_size
+from anabranch.plan.intervals import Intervals, union
+from anabranch.plan.slices import FEWEST_OFFSETS, OFFSETS_PER_SLICE, cut, ranges_of, slice_size
 
 RANGES = st.dictionaries(
     st.integers(0, 9),
-    st.tuples(st.integers(0, 500), st.integers(1, 400)).map(lambda t: (t[0], t[0] + t[1])),
+    st.lists(st.tuples(st.integers(0, 500), st.integers(1, 400)).map(lambda t: (t[0], t[0] + t[1])), min_size=1).map(
+        union
+    ),
     min_size=1,
 )
 
 
 @given(RANGES, st.integers(1, 300))
 @settings(max_examples=examples(200, 5_000), deadline=None)
-def test_every_offset_is_in_exactly_one_slice(ranges: dict[int, tuple[int, int]], size: int) -> None:
+def test_every_offset_is_in_exactly_one_slice(ranges: dict[int, Intervals], size: int) -> None:
     slices = cut(ranges, size)
     found = [(p, at) for piece in slices for p, (start, end) in piece.offsets.items() for at in range(start, end)]
-    assert sorted(found) == [(p, at) for p, (start, end) in sorted(ranges.items()) for at in range(start, end)]
+    wanted = [(p, at) for p, each in sorted(ranges.items()) for start, end in each for at in range(start, end)]
+    assert sorted(found, key=lambda each: each[0]) == wanted, "each once, and of a partition in order"
+    assert ranges_of(slices) == ranges
     assert len({piece.id for piece in slices}) == len(slices)
     assert all(0 < piece.width <= size + len(ranges) for piece in slices)
     assert [piece.id for piece in slices] == sorted(piece.id for piece in slices)
 
 
 def test_the_usual_size() -> None:
-    assert slice_size({0: (0, 100)}) == FEWEST_OFFSETS
-    assert slice_size({0: (0, 50_000), 1: (0, 50_000)}) == 25_000
-    assert slice_size({0: (10**9, 10**9 + 10**7)}) == OFFSETS_PER_SLICE
+    assert slice_size({0: ((0, 100),)}) == FEWEST_OFFSETS
+    assert slice_size({0: ((0, 20_000), (30_000, 60_000)), 1: ((0, 50_000),)}) == 25_000
+    assert slice_size({0: ((10**9, 10**9 + 10**7),)}) == OFFSETS_PER_SLICE

@@ -15,6 +15,7 @@ from anabranch.plan.axis import EPOCH, Grain, TimeAxis, everything, widen
 from anabranch.plan.facts import Found, LiveHistory, Lookups, PartitionFacts, SourceFacts, TargetFacts, TopicSettings
 from anabranch.plan.offsets import lookups
 from anabranch.plan.planner import Planned, make_plan
+from anabranch.plan.zones import NO_MAP, ZoneMap
 from anabranch.project.model import Surroundings
 from anabranch.project.scaffold import plan_project, write_project
 
@@ -151,11 +152,12 @@ class World:
         source: Mapping[str, Any] | None = None,
         code: str = "c1",
         now: datetime = NOW,
+        zones: ZoneMap = NO_MAP,
         **spec: Any,
     ) -> Planned:
         asked = self.asked(now=now, **spec)
         table = self.target(asked, **(target or {}))
-        return make_plan(asked, code, self.source(asked, logs, table, **(source or {})), table, now=now)
+        return make_plan(asked, code, self.source(asked, logs, table, **(source or {})), table, now=now, zones=zones)
 
 
 def hourly(days: int, start: datetime = JUNE - timedelta(days=5)) -> Log:

@@ -10,13 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.fixtures.properties import effort
 
+from anabranch.plan.intervals import union
 from anabranch.plan.slices import Slice, cut
 from anabranch.replay.ledger import FATES, Account, Gap, SliceAccount, conservation, explain_gap, settle, total
 
 counts = st.integers(0, 10_000)
 ranges = st.dictionaries(
     st.integers(0, 20),
-    st.tuples(counts, st.integers(1, 500)).map(lambda r: (r[0], r[0] + r[1])),
+    st.lists(st.tuples(counts, st.integers(1, 500)).map(lambda r: (r[0], r[0] + r[1])), min_size=1).map(union),
     min_size=1,
     max_size=3,
 )

@@ -38,7 +38,7 @@ PLAN = Plan(
     "orders",
     "contract",
     "code",
-    Source("shop.orders", "uuid", 1, {0: (0, 20)}, {}),
+    Source("shop.orders", "uuid", 1, {0: ((0, 20),)}, {}),
     Target("shop.orders", 1, "as planned", RANGE, RANGE.start, RANGE.end),
     SLICES,
 )

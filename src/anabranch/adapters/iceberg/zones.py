@@ -1,0 +1,204 @@
+"""The zone map in the lake: a table beside the target, written and read by PyIceberg with no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError, ValidationException
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType
+
+from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, compact, expire, small_files
+from anabranch.plan.completeness import Moments
+from anabranch.plan.intervals import Intervals, union
+from anabranch.plan.zones import PartitionZones, Span, Zone, ZoneMap, combine
+
+SCHEMA = Schema(
+    NestedField(1, "topic", StringType(), required=True),
+    NestedField(2, "reading", StringType(), required=True),
+    NestedField(3, "partition", IntegerType(), required=True),
+    NestedField(4, "start", LongType(), required=True),
+    NestedField(5, "end", LongType(), required=True),
+    NestedField(6, "count", LongType(), required=True),
+    NestedField(7, "bytes", LongType(), required=True),
+    NestedField(8, "nulls", LongType(), required=True),
+    NestedField(9, "min_event", LongType()),
+    NestedField(10, "max_event", LongType()),
+    NestedField(11, "min_timestamp", LongType()),
+    NestedField(12, "max_timestamp", LongType()),
+    NestedField(
+        13,
+        "spans",
+        ListType(
+            14,
+            StructType(
+                NestedField(15, "low", LongType(), required=True),
+                NestedField(16, "high", LongType(), required=True),
+                NestedField(17, "count", LongType(), required=True),
+            ),
+            element_required=True,
+        ),
+        required=True,
+    ),
+)
+ARROW = SCHEMA.as_arrow()
+PROPERTIES = {
+    "format-version": "2",
+    # A lookup of an hour then reads few of the groups of a file: rows are in the order of time.
+    "write.parquet.row-group-limit": "65536",
+    # Live and builds append beside each other, and an append loses nothing by being tried again.
+    "commit.retry.num-retries": "20",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+}
+
+
+@dataclass(frozen=True)
+class MapKey:
+    """Whose zones: those of another topic of the same name, or by another reading of event time, are never mixed in."""
+
+    topic: str
+    """UUID."""
+    reading: str
+    """Digest of how event time is read."""
+
+
+def zone_table(target: str) -> str:
+    return f"{target}__zones"
+
+
+class IcebergZones:
+    """The zone map of one target. Every method reads the table anew."""
+
+    def __init__(self, catalog: Catalog, target: str) -> None:
+        self._catalog = catalog
+        self.table = zone_table(target)
+
+    def add(self, key: MapKey, zones: Iterable[Zone]) -> None:
+        """Append these zones, and keep the table small: few files, few snapshots. Adding again does no harm."""
+        rows = _rows(key, zones)
+        if rows.num_rows:
+            self._made().append(rows)
+            self._tidy()
+
+    def look(self, key: MapKey, moments: Moments) -> ZoneMap:
+        """The map for one range of event time; an empty one if there is no table or nothing for this key in it."""
+        table = self._load()
+        if table is None or table.current_snapshot() is None:
+            return ZoneMap({})
+        bounds = table.scan(
+            _of(key), selected_fields=("partition", "start", "end", "min_event", "max_event")
+        ).to_arrow()
+        if not bounds.num_rows:
+            return ZoneMap({}, other=True)
+        near = f"min_event < {moments.end} and max_event >= {moments.start}"
+        inside: dict[int, list[Zone]] = {}
+        for zone in _zones(table.scan(f"{_of(key)} and {near}").to_arrow()):
+            inside.setdefault(zone.partition, []).append(zone)
+        elsewhere = _offsets(bounds.filter(pc.invert(_may_hold(bounds, moments))))
+        return ZoneMap(
+            {p: PartitionZones(elsewhere.get(p, ()), tuple(inside.get(p, ()))) for p in {*elsewhere, *inside}}
+        )
+
+    def counted(self, key: MapKey) -> dict[int, Intervals]:
+        """The offsets that zones of this key count, by partition."""
+        table = self._load()
+        if table is None:
+            return {}
+        return _offsets(table.scan(_of(key), selected_fields=("partition", "start", "end")).to_arrow())
+
+    def zones(self, key: MapKey) -> tuple[Zone, ...]:
+        """All of them."""
+        table = self._load()
+        return () if table is None else combine(_zones(table.scan(_of(key)).to_arrow()))
+
+    def _load(self) -> Table | None:
+        try:
+            return self._catalog.load_table(self.table)
+        except NoSuchTableError:
+            return None
+
+    def _made(self) -> Table:
+        self._catalog.create_namespace_if_not_exists(self.table.split(".")[0])
+        try:
+            return self._load() or self._catalog.create_table(self.table, SCHEMA, properties=PROPERTIES)
+        except TableAlreadyExistsError:
+            return self._catalog.load_table(self.table)  # live and a build may both be the first
+
+    def _tidy(self) -> None:
+        table = self._catalog.load_table(self.table)
+        small = small_files(table)
+        if len(small) < FEWEST_SMALL:
+            return
+        try:
+            compact(table, small, _combined)
+            expire(self._catalog.load_table(self.table))
+        except (CommitFailedException, ValidationException):
+            return  # somebody appended just now: theirs stands, ours was not made, and the next one tidies up
+
+
+def _combined(rows: pa.Table) -> pa.Table:
+    """The same facts in fewer rows, each key for itself, in the order of event time."""
+    keys = sorted({(row["topic"], row["reading"]) for row in rows.select(("topic", "reading")).to_pylist()})
+    parts = []
+    for topic, reading in keys:
+        mine = rows.filter(pc.and_(pc.equal(rows["topic"], topic), pc.equal(rows["reading"], reading)))
+        parts.append(_rows(MapKey(topic, reading), combine(_zones(mine))))
+    return pa.concat_tables(parts)
+
+
+def _of(key: MapKey) -> str:
+    return f"topic == '{key.topic}' and reading == '{key.reading}'"
+
+
+def _may_hold(bounds: pa.Table, moments: Moments) -> pa.ChunkedArray:
+    held = pc.and_(pc.less(bounds["min_event"], moments.end), pc.greater_equal(bounds["max_event"], moments.start))
+    return pc.fill_null(held, False)  # no event time at all: in no range
+
+
+def _offsets(rows: pa.Table) -> dict[int, Intervals]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    columns = (rows[name].to_pylist() for name in ("partition", "start", "end"))
+    for partition, start, end in zip(*columns, strict=True):
+        found.setdefault(partition, []).append((start, end))
+    return {partition: union(intervals) for partition, intervals in sorted(found.items())}
+
+
+def _rows(key: MapKey, zones: Iterable[Zone]) -> pa.Table:
+    ordered = sorted(zones, key=lambda zone: (_first(zone), zone.partition, zone.start))
+    columns: Mapping[str, list[object]] = {
+        "topic": [key.topic] * len(ordered),
+        "reading": [key.reading] * len(ordered),
+        **{name: [getattr(zone, name) for zone in ordered] for name in ("partition", "start", "end", "count")},
+        **{name: [getattr(zone, name) for zone in ordered] for name in ("bytes", "nulls")},
+        "min_event": [min((span.low for span in zone.spans), default=None) for zone in ordered],
+        "max_event": [max((span.high for span in zone.spans), default=None) for zone in ordered],
+        "min_timestamp": [zone.oldest for zone in ordered],
+        "max_timestamp": [zone.newest for zone in ordered],
+        "spans": [[{"low": s.low, "high": s.high, "count": s.count} for s in zone.spans] for zone in ordered],
+    }
+    return pa.table(columns, schema=ARROW)
+
+
+def _first(zone: Zone) -> int:
+    return zone.spans[0].low if zone.spans else 0
+
+
+def _zones(rows: pa.Table) -> Iterator[Zone]:
+    for row in rows.to_pylist():
+        yield Zone(
+            row["partition"],
+            row["start"],
+            row["end"],
+            row["count"],
+            row["bytes"],
+            row["nulls"],
+            tuple(Span(**span) for span in row["spans"]),
+            row["min_timestamp"],
+            row["max_timestamp"],
+        )

@@ -1,0 +1,128 @@
+"""`anabranch zones`: the map of event times by offset blocks, from which a plan knows where every event is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.plan.slices import Slice
+    from anabranch.plan.zone_summary import Covered
+    from anabranch.wiring.zones import PipelineZones
+
+zones = typer.Typer(
+    name="zones", help="The zone map of a pipeline: which offsets hold which event times.", no_args_is_help=True
+)
+
+PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline's name.", show_default=False)]
+
+
+@zones.command()
+def build(
+    pipeline: PipelineName,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Count everything again, as after a compaction that removed much.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Count what no zone counts yet, on Spark. Ended in the middle, the next build goes on from there."""
+    work = _work(pipeline, project, context)
+    pieces = work.missing(anew=anew)
+    if pieces:
+        with _progress(sum(piece.width for piece in pieces)) as done:
+            work.build(pieces, done)
+    _show(work, output)
+
+
+@zones.command()
+def show(
+    pipeline: PipelineName,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Say what the map covers, from when to when, and how late events come. Starts no JVM, changes nothing."""
+    _show(_work(pipeline, project, context), output)
+
+
+def _work(pipeline: str, project: Path, context: str | None) -> PipelineZones:
+    from anabranch.live.pipelines import find_pipeline
+    from anabranch.wiring.workplace import open_workplace
+    from anabranch.wiring.zones import PipelineZones
+
+    workplace = open_workplace(project, context)
+    return PipelineZones(workplace, find_pipeline(workplace.loaded, pipeline))
+
+
+def _show(work: PipelineZones, output: Format) -> None:
+    covered = work.summary()
+    document: dict[str, Any] = {
+        "pipeline": work.loaded.name,
+        "topic": {"name": work.topic.name, "uuid": work.topic.uuid},
+        "reading": work.key.reading,
+        "table": work.map.table,
+        "partitions": [each.document() for each in covered],
+    }
+    emit(document, output, lambda console: _table(console, work, covered))
+    if any(each.counted < each.offsets for each in covered):
+        stderr().print(f"next      anabranch zones build {work.loaded.name}", markup=False)
+
+
+def _table(console: Console, work: PipelineZones, covered: tuple[Covered, ...]) -> None:
+    from datetime import timedelta
+
+    from rich.table import Table
+
+    from anabranch.plan.zone_summary import moment_text
+    from anabranch.project.quantities import format_duration
+
+    console.print(f"zone map of {work.topic.name} in {work.map.table}", style="bold", markup=False)
+    columns = ("partition", "offsets", "covered", "zones", "records", "first event", "last event", "late", "by up to")
+    table = Table(*columns, box=None, pad_edge=True)
+    for each in covered:
+        share = each.counted / each.offsets if each.offsets else 1.0
+        late = each.late / each.records if each.records else 0.0
+        table.add_row(
+            str(each.partition),
+            f"{each.offsets:,}",
+            f"{share:.1%}",
+            f"{each.zones:,}",
+            f"{each.records:,}",
+            moment_text(each.first) or "",
+            moment_text(each.last) or "",
+            f"{late:.2%}",
+            format_duration(timedelta(seconds=min(each.latest_by // 1_000_000, 10**10))) or "0s",
+        )
+    console.print(table)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Slice], None]]:
+    """A bar with the time left on a terminal, a line per job elsewhere."""
+    console, counted = stderr(), 0
+    if not console.is_terminal:
+
+        def line(piece: Slice) -> None:
+            nonlocal counted
+            counted += piece.width
+            console.print(f"counted {counted:,} of {total:,} offsets  {counted / total:>4.0%}", markup=False)
+
+        yield line
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(f"counting {total:,} offsets", total=total)
+        yield lambda piece: bar.advance(task, piece.width)

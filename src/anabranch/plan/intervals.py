@@ -1,0 +1,50 @@
+"""Offsets of one partition as disjoint intervals [start, end) in order: joined, and taken from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+Interval = tuple[int, int]
+Intervals = tuple[Interval, ...]
+
+
+def union(intervals: Iterable[Interval]) -> Intervals:
+    """All of them together; neighbours become one, empty ones are dropped."""
+    joined: list[Interval] = []
+    for start, end in sorted(intervals):
+        if start >= end:
+            continue
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def without(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
+    """What of `these` is not in `those`. Both disjoint and in order."""
+    return tuple(_without(these, those))
+
+
+def common(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
+    """What is in both."""
+    return without(these, without(these, those))
+
+
+def width(intervals: Iterable[Interval]) -> int:
+    return sum(end - start for start, end in intervals)
+
+
+def _without(these: Sequence[Interval], those: Sequence[Interval]) -> Iterator[Interval]:
+    at = 0
+    for start, end in these:
+        while at < len(those) and those[at][1] <= start:
+            at += 1
+        reached, next_one = start, at
+        while next_one < len(those) and those[next_one][0] < end:
+            if those[next_one][0] > reached:
+                yield reached, those[next_one][0]
+            reached = max(reached, those[next_one][1])
+            next_one += 1
+        if reached < end:
+            yield reached, end

@@ -1,0 +1,92 @@
+"""The zone map in the lake: kept small while it grows, never mixed, and answering for an hour of a month at once."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+
+from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
+from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, KEEP_SECONDS, expire, small_files
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.plan.completeness import Moments
+from anabranch.plan.intervals import union
+from anabranch.plan.zones import BLOCK, HOUR, Span, Zone, combine
+
+KEY = MapKey("Xy_-0123456789abcdefgQ", "d" * 64)
+ONE_HOUR = Moments(HOUR, 2 * HOUR)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    embedded = EmbeddedCatalog.below(tmp_path)
+    embedded.create()
+    return embedded.catalog("lake").open()
+
+
+def zone(partition: int, block: int, low: int | None, high: int | None = None) -> Zone:
+    spans = () if low is None else (Span(low, low if high is None else high, 7),)
+    start = block * BLOCK
+    return Zone(partition, start, start + BLOCK, 9, 99, 9 - 7 * len(spans), spans, -1, 2**62)
+
+
+def test_zones_come_back_as_they_went_in_and_keys_are_never_mixed(catalog: Catalog) -> None:
+    zones = IcebergZones(catalog, "shop.orders")
+    assert zones.look(KEY, ONE_HOUR).partitions == {}
+    assert not zones.look(KEY, ONE_HOUR).other
+    many = tuple(Span(at, at + 5, 1) for at in (-(2**63), 0, HOUR, 2**62))
+    made = (zone(0, 0, 5), Zone(0, BLOCK, 2 * BLOCK, 4, 50, 0, many, None, None), zone(1, 0, None), zone(1, 1, HOUR))
+    zones.add(KEY, made)
+    assert zones.zones(KEY) == made
+    for other in (MapKey("another", KEY.reading), MapKey(KEY.topic, "another")):
+        found = zones.look(other, ONE_HOUR)
+        assert (dict(found.partitions), found.other, zones.zones(other)) == ({}, True, ())
+    found = zones.look(KEY, ONE_HOUR)
+    assert found.partitions[0].elsewhere == ((0, BLOCK),)
+    assert found.partitions[0].zones == made[1:2]
+    assert found.partitions[1].elsewhere == ((0, BLOCK),), "no event time at all: in no range"
+    assert found.partitions[1].zones == made[3:]
+
+
+def test_many_small_writes_leave_few_files_few_snapshots_and_every_fact(catalog: Catalog, tmp_path: Path) -> None:
+    zones, other = IcebergZones(catalog, "shop.orders"), MapKey("another", KEY.reading)
+    zones.add(other, [zone(0, 0, 1)])
+    made = [Zone(0, at, at + 100, 3, 30, 0, (Span(at, at, 3),), 1, 2) for at in range(0, 100 * FEWEST_SMALL, 100)]
+    for each in made:
+        zones.add(KEY, [each])
+    table = catalog.load_table(zones.table)
+    assert len(small_files(table)) < FEWEST_SMALL
+    assert zones.zones(KEY) == combine(made)
+    assert zones.zones(other) == (zone(0, 0, 1),)
+    assert zones.counted(KEY) == {0: union((z.start, z.end) for z in made)}
+    expire(table, time.time() + KEEP_SECONDS + 60)
+    table = catalog.load_table(zones.table)
+    assert len(table.metadata.snapshots) == 1
+    data = {file.name for file in tmp_path.rglob("*.parquet")}
+    assert data == {task.file.file_path.rsplit("/", 1)[1] for task in table.scan().plan_files()}
+    assert zones.zones(KEY) == combine(made), "what is in use was not deleted"
+
+
+def test_an_hour_of_thirty_days_and_64_partitions_is_found_with_no_jvm(catalog: Catalog) -> None:
+    """A zone of each quarter of an hour, and in one of a hundred an event that is up to days late."""
+    chance, month = random.Random(30), []
+    for partition in range(64):
+        for block in range(30 * 24 * 4):
+            usual = Span(block * HOUR // 4, (block + 1) * HOUR // 4 - 1, 4000)
+            late = (Span(at := chance.randrange(usual.low + 1), at, 1),) if chance.random() < 0.01 else ()
+            start = block * BLOCK
+            month.append(Zone(partition, start, start + BLOCK, BLOCK, 10**6, 0, (*late, usual), None, None))
+    zones = IcebergZones(catalog, "shop.orders")
+    zones.add(KEY, month)
+    wanted = Moments(400 * HOUR, 401 * HOUR)
+    found = zones.look(KEY, wanted)
+    touched = [each for p in found.partitions.values() for each in p.zones if each.touches(wanted.start, wanted.end)]
+    assert sorted(touched, key=repr) == sorted((z for z in month if z.touches(wanted.start, wanted.end)), key=repr)
+    assert 64 * 4 < len(touched) < 64 * 8
+    assert set(found.partitions) == set(range(64))
+    for each in found.partitions.values():
+        whole = union((*each.elsewhere, *((z.start, z.end) for z in each.zones)))
+        assert whole == ((0, 30 * 24 * 4 * BLOCK),), "every offset is known to be in or out"
