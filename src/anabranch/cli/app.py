@@ -91,6 +91,10 @@ from anabranch.cli.live import live  # noqa: E402
 
 app.add_typer(live)
 
+from anabranch.cli.checkpoints import checkpoints  # noqa: E402
+
+app.command()(checkpoints)
+
 from anabranch.cli.demo import demo  # noqa: E402
 
 app.command()(demo)

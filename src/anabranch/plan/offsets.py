@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.axis import EPOCH, PartitionRange
+from anabranch.plan.axis import EPOCH, TargetPart, WholeTable
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -61,10 +61,12 @@ class Missing:
     """The timestamp (ms) of the first record still there; None: there is none."""
 
 
-def lookups(partitions: PartitionRange, slack: timedelta, *, everything: bool) -> Lookups:
+def lookups(partitions: TargetPart, slack: timedelta, *, everything: bool) -> Lookups:
     """Which timestamps to look up for these partitions of the target."""
     if everything:
         return Lookups(None, None)
+    if isinstance(partitions, WholeTable):
+        return Lookups(None if partitions.since is None else max(0, _floor(partitions.since - slack)), None)
     return Lookups(max(0, _floor(partitions.start - slack)), _ceiling(partitions.end + 2 * slack))
 
 

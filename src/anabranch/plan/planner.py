@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from anabranch.plan.asked import Asked, contract_hash
+from anabranch.plan.axis import PartitionRange, WholeTable
 from anabranch.plan.checks import checks_of
 from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.forward import plan_forward
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import Reach, lookups, reach
 from anabranch.plan.outlook import Outlook, look_ahead
@@ -44,18 +46,21 @@ def make_plan(
 
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
+    if isinstance(target.partitions, WholeTable):
+        forward, reaches = plan_forward(asked, code, source, target, offsets_per_slice=offsets_per_slice)
+        return Planned(asked, forward, look_ahead(asked, source, target, reaches, now))
     base = judge_target(asked, target)
     judge_partitions(asked, source)
     live = live_position(source, target)
     window = lookups(target.partitions, asked.slack, everything=asked.everything)
-    judge_retention(asked, source, target, window, live)
+    judge_retention(asked, source, target.partitions, window, live)
     reaches = {
         number: reach(facts, window, asked.slack, live.get(number))
         for number, facts in sorted(source.partitions.items())
     }
     ranges = {number: (each.start, each.end) for number, each in reaches.items() if each.start < each.end}
     if not ranges:
-        raise _empty(source, target, reaches, live)
+        raise _empty(source, target, target.partitions, reaches, live)
     plan = Plan(
         pipeline=asked.pipeline.metadata.name,
         contract=contract_hash(asked.contract),
@@ -89,9 +94,13 @@ def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:
 
 
 def _empty(
-    source: SourceFacts, target: TargetFacts, reaches: Mapping[int, Reach], live: Mapping[int, int]
+    source: SourceFacts,
+    target: TargetFacts,
+    partitions: PartitionRange,
+    reaches: Mapping[int, Reach],
+    live: Mapping[int, int],
 ) -> EmptyRangeError:
-    start, end = (format_moment(moment) for moment in (target.partitions.start, target.partitions.end))
+    start, end = (format_moment(moment) for moment in (partitions.start, partitions.end))
     unwritten = any(facts.latest > reaches[number].start for number, facts in source.partitions.items())
     if live and unwritten:
         return EmptyRangeError(
