@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -17,6 +16,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.spark.decode import events_of
 from anabranch.adapters.spark.keyed import LAST, KeyedChanges
 from anabranch.adapters.spark.merging import merge
+from anabranch.adapters.spark.pinning import pinned
 from anabranch.adapters.spark.rows import align
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.transform import Transform
@@ -92,16 +92,11 @@ class Merge:
         onto = self.branch.begin()
         into = self.table if onto is None else f"{self.table}.`branch_{self.branch.name}`"
         session = decoded.sparkSession
-        with self.changes.transform.blamed():
-            # Kept, because a merge reads them more than once, and every time they must be the same.
-            found = self.changes.of(decoded, session.table(into)).persist(StorageLevel.MEMORY_AND_DISK)
-            try:
-                self.changes.require_sound(found)
-                rows = found.where(F.col(LAST)).count()
-                landed = (lambda: self.is_last(commit)) if onto is None else (lambda: self.branch.has(commit))
-                merge(found, into, self.changes.keys, self.changes.columns.names, said, landed)
-            finally:
-                found.unpersist()
+        with self.changes.transform.blamed(), pinned(self.changes.of(decoded, session.table(into))) as found:
+            self.changes.require_sound(found)
+            rows = found.where(F.col(LAST)).count()
+            landed = (lambda: self.is_last(commit)) if onto is None else (lambda: self.branch.has(commit))
+            merge(found, into, self.changes.keys, self.changes.columns.names, said, landed)
         if onto is not None:
             self._follow(onto, commit)
         return rows

@@ -23,6 +23,7 @@ from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
 from anabranch.adapters.spark.keyed import Fates, KeyedChanges, change_counts
 from anabranch.adapters.spark.merging import merge
+from anabranch.adapters.spark.pinning import pinned
 from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_timestamp, read_plainly
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
 from anabranch.adapters.spark.rows import COORDINATES, align
@@ -102,7 +103,7 @@ class SparkSliceWriter:
         table = spark_name(self.catalog, self.plan.target.table)
         branch = f"{table}.`branch_{staging.branch}`"
         keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
-        with _kept(keyed.of(decoded, self.spark.table(branch))) as changes:
+        with pinned(keyed.of(decoded, self.spark.table(branch))) as changes:
             keyed.require_sound(changes)
             ledger = self._ledger(piece, read, change_counts(changes), keyed.fates)
             reach("slice.write.after")
