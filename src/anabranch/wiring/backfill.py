@@ -56,6 +56,8 @@ MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
+TURN_SECONDS = 60
+"""How long live is asked to wait, where each of its commits has to be replayed before a promotion."""
 
 
 def operator() -> tuple[str, str]:
@@ -215,7 +217,14 @@ class BackfillRun:
     def promote(self, hold: Hold, watch: Watch, now: datetime) -> int:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
-        for _ in range(CATCH_UP_ROUNDS):
+        try:
+            return self._catch_up_and_join(hold, watch, now)
+        finally:
+            if isinstance(self.target, WholeTarget):
+                self.target.give_turn_back(self.run_id)
+
+    def _catch_up_and_join(self, hold: Hold, watch: Watch, now: datetime) -> int:
+        for number in range(CATCH_UP_ROUNDS):
             self._finish_catching_up(hold, watch, now)
             staging = self.staging(hold)
             caught, reached = frozenset[int](), self._reached(staging)
@@ -225,6 +234,9 @@ class BackfillRun:
                 return Promotion(hold, self.target, self._validated(hold), staging, caught, reached)()
             except BehindError as error:
                 behind = error
+                if number and isinstance(self.target, WholeTarget):
+                    # The first round may take long. After it there is little left, and live can wait for that.
+                    self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
                 self.replay(hold, watch, self._missed(error.behind.commits, reached))
                 self.validate(hold, now)
         raise behind

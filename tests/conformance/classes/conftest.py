@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.conformance.classes.kinds import Kind
 from tests.conformance.classes.scene import WRONG, Scene
 from tests.fixtures.broker import KafkaForTests

@@ -14,6 +14,10 @@ from typing import Any
 from uuid import uuid4
 
 from pyiceberg.table import Table
+from tests.conformance.classes.kinds import SCHEMA, Kind, Rows
+from tests.fixtures.broker import KafkaForTests, Record
+from tests.fixtures.spark import SparkForTests
+from tests.scenarios.shop import Onlooker
 
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.spark.kafka_source import read_offsets
@@ -29,10 +33,6 @@ from anabranch.validate.report import Report
 from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import Workplace, open_workplace
-from tests.conformance.classes.kinds import SCHEMA, Kind, Rows
-from tests.fixtures.broker import KafkaForTests, Record
-from tests.fixtures.spark import SparkForTests
-from tests.scenarios.shop import Onlooker
 
 JUNE = datetime(2025, 6, 1, tzinfo=timezone.utc)
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
@@ -90,7 +90,9 @@ class Scene:
             event = {"account": f"a{account}", "amount": chance.randrange(1, 1000), "at": at.isoformat()}
             value = None if self.kind.keyed and chance.random() < 0.1 else json.dumps(event).encode()
             stamp = round(at.timestamp() * 1000)
-            records.append({"key": f"a{account}".encode(), "value": value, "partition": account % 2, "timestamp": stamp})
+            records.append(
+                {"key": f"a{account}".encode(), "value": value, "partition": account % 2, "timestamp": stamp}
+            )
         self.kafka.produce(self.topic, records)
 
     def records(self) -> list[Record]:

@@ -1,15 +1,15 @@
-"""Every class through the same life: replayed, caught up with live, promoted, rolled back with what live wrote since."""
+"""Every class through the same life: replayed, caught up with live, promoted, rolled back, promoted again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-
-from anabranch.validate.report import Verdict
 from tests.conformance.classes.kinds import KINDS, Kind
 from tests.conformance.classes.scene import RIGHT, WRONG, Scene
 from tests.scenarios.shop import Onlooker
+
+from anabranch.validate.report import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 

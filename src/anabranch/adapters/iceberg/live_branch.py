@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Callable
+
+from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg import properties as props
@@ -9,16 +14,43 @@ from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, as_it_is, po
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.promote.target import MovedError
 
+TURN = re.compile(r"ab_.+_turn_(\d+)")
+"""A tag by which a promotion asks live to let it go first, until the second since 1970 that it names."""
+LONGEST_TURN = 60
+"""Seconds. Live waits no longer, whoever has died meanwhile or has another clock."""
+POLL_SECONDS = 0.2
+
+
+def turn_until(table: Table) -> int:
+    """When the last turn that somebody has asked for is over; 0: nobody has."""
+    asked = (TURN.fullmatch(name) for name in table.metadata.refs)
+    return max((int(found[1]) for found in asked if found), default=0)
+
 
 class LiveBranch:
     """Of one pipeline. A merge reads before it writes: what it has read must be what it is joined to."""
 
-    def __init__(self, target: IcebergTarget, pipeline: str) -> None:
+    def __init__(
+        self,
+        target: IcebergTarget,
+        pipeline: str,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._target = target
+        self._clock = clock
+        self._sleep = sleep
         self.name = f"ab_live_{pipeline}"
 
     def begin(self) -> int | None:
-        """Put the branch where main is, and return that snapshot; None: the table has none yet."""
+        """Put the branch where main is, and return that snapshot; None: the table has none yet.
+
+        A promotion that has asked for its turn goes first, until its time is over: each of our commits sends it back
+        to catch up, and without this it might never be through.
+        """
+        latest = self._clock() + LONGEST_TURN
+        while self._clock() < min(latest, turn_until(self._target.load())):
+            self._sleep(POLL_SECONDS)
         for _ in range(2):
             table = self._target.load()
             refs = table.metadata.refs

@@ -50,6 +50,21 @@ class WholeTarget(IcebergTarget):
             remove_refs(tx, tags_after(table, sequence))
         return new
 
+    def ask_for_turn(self, run: str, until: int) -> None:
+        """Ask live to wait with its next merge, until this second since 1970 and no longer."""
+
+        def change(table: Table, tx: Transaction) -> None:
+            head = table.metadata.refs[MAIN].snapshot_id
+            remove_refs(tx, _turns(table, run))
+            point(tx, f"ab_{run}_turn_{until}", head, SnapshotRefType.TAG)
+
+        self._change_refs(change)
+
+    def give_turn_back(self, run: str) -> None:
+        """Let live go on. No change if nobody had asked."""
+        if _turns(self.load(), run):
+            self._change_refs(lambda table, tx: remove_refs(tx, _turns(table, run)))
+
     def later(self, staging: Staging) -> Later:
         """Main's head, and live's commits since the promotion; an error if anybody else has changed the table."""
         table = self.load()
@@ -119,3 +134,7 @@ class WholeTarget(IcebergTarget):
         out = set(present) - set(wanted)
         put_in = {path: file for path, file in wanted.items() if path not in present}
         return self._replace_range(tx, table, head, out, put_in, staging, note, said)
+
+
+def _turns(table: Table, run: str) -> list[str]:
+    return [name for name in table.metadata.refs if name.startswith(f"ab_{run}_turn_")]
