@@ -19,6 +19,7 @@ from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.slices import SparkSliceWriter
 from anabranch.adapters.sql.store import open_store
 from anabranch.errors import AnabranchError
+from anabranch.plan.axis import PartitionRange
 from anabranch.replay.replayer import Replayer
 from anabranch.validate.result import Outcome
 from anabranch.wiring.backfill import BackfillRun
@@ -84,6 +85,7 @@ def range_ends(hours_later: int) -> Callable[[Patch], None]:
     def mutate(patch: Patch) -> None:
         def in_range(self: SparkSliceWriter) -> Column:
             partitions = self.plan.target.partitions
+            assert isinstance(partitions, PartitionRange)
             end = partitions.end + hours_later * timedelta(hours=1)
             return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(end))
 

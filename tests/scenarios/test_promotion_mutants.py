@@ -13,7 +13,8 @@ import pytest
 from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg import target as iceberg
-from anabranch.adapters.iceberg.target import MAIN, IcebergTarget
+from anabranch.adapters.iceberg.commits import MAIN, point, replace_files, require
+from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import AnabranchError
 from anabranch.promote import promotion
 from anabranch.promote.history import Author, Blocked, CatchUp, Clear, judge
@@ -39,7 +40,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 def beside_live(shop: Shop, patch: Patch) -> bool:
     """Live commits before, after, and in the very moment of each promotion and rollback. Whether all is right."""
     live: Rows = Counter()
-    look, write = Promotion._clear, iceberg._replace
+    look, write = Promotion._clear, replace_files
     steps: list[str] = []
 
     def live_after_the_look(self: Promotion) -> tuple[Survey, Clear]:
@@ -56,7 +57,7 @@ def beside_live(shop: Shop, patch: Patch) -> bool:
         return write(tx, ref, *rest)
 
     patch.setattr(Promotion, "_clear", live_after_the_look)
-    patch.setattr(iceberg, "_replace", live_before_the_commit)
+    patch.setattr(iceberg, "replace_files", live_before_the_commit)
     right = []
     for act, rows, when in (
         (shop.promote, PROMOTED, "look"),
@@ -121,16 +122,16 @@ def no_conflict_check(patch: Patch) -> None:
 
 
 def no_fence(patch: Patch) -> None:
-    honest = iceberg._require
-    patch.setattr(iceberg, "_require", lambda tx, refs: honest(tx, {r: s for r, s in refs.items() if r == MAIN}))
+    honest = require
+    patch.setattr(iceberg, "require", lambda tx, refs: honest(tx, {r: s for r, s in refs.items() if r == MAIN}))
 
 
 def rollback_to_snapshot(patch: Patch) -> None:
     def take_out(self: IcebergTarget, staging: Staging, note: CommitNote) -> int:
         table = self.load()
         former = table.metadata.refs[staging.before].snapshot_id
-        with self._commit(table) as tx:
-            iceberg._point(tx, MAIN, former, SnapshotRefType.BRANCH)
+        with self.commit(table) as tx:
+            point(tx, MAIN, former, SnapshotRefType.BRANCH)
         return former
 
     patch.setattr(IcebergTarget, "take_out", take_out)

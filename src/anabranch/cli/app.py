@@ -95,6 +95,10 @@ from anabranch.cli.zones import zones  # noqa: E402
 
 app.add_typer(zones)
 
+from anabranch.cli.checkpoints import checkpoints  # noqa: E402
+
+app.command()(checkpoints)
+
 from anabranch.cli.demo import demo  # noqa: E402
 
 app.command()(demo)

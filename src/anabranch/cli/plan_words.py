@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from anabranch.plan.axis import WholeTable
 from anabranch.plan.completeness import Proof
 from anabranch.plan.intervals import Intervals
 from anabranch.plan.offsets import EndsBy
 from anabranch.plan.outlook import Outlook
+from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.steps import describe, steps_of
 from anabranch.project.quantities import format_duration, format_moment
@@ -26,12 +28,15 @@ _ENDS = {
 
 def replaced(planned: Planned) -> Iterator[str]:
     """What of the table is replaced, what was asked for, and why the two differ."""
-    target, axis = planned.plan.target, planned.plan.target.partitions.axis
+    target, part = planned.plan.target, planned.plan.target.partitions
+    if isinstance(part, WholeTable):
+        yield from _state_words(planned.plan, part)
+        return
     if target.asked_start is None or target.asked_end is None:
         yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files are taken out"
         return
     asked = (target.asked_start, target.asked_end)
-    whole = (target.partitions.start, target.partitions.end)
+    whole = (part.start, part.end)
     yield (
         f"{target.table} is replaced from {format_moment(whole[0])} to {format_moment(whole[1])}: "
         f"{target.rows:,} rows in {target.files:,} files are taken out"
@@ -39,8 +44,19 @@ def replaced(planned: Planned) -> Iterator[str]:
     if asked != whole:
         yield (
             f"asked for were {format_moment(asked[0])} to {format_moment(asked[1])}; "
-            f"a file holds one {axis.grain.value} of {axis.column}, and only whole files are replaced"
+            f"a file holds one {part.axis.grain.value} of {part.axis.column}, and only whole files are replaced"
         )
+
+
+def _state_words(plan: Plan, part: WholeTable) -> Iterator[str]:
+    """What a replay of the whole table starts from, and what it then holds."""
+    start = plan.state.snapshot if plan.state is not None else None
+    since = "all events" if part.since is None else f"events since {format_moment(part.since)}"
+    yield f"{plan.target.table} is replaced as a whole: {plan.target.rows:,} rows in {plan.target.files:,} files"
+    if start is None:
+        yield f"{since} are wrong in it; the replay starts from an empty table at the beginning of the topic"
+    else:
+        yield f"{since} are wrong in it; the replay starts from its state at snapshot {start}, the last before them"
 
 
 def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
+
+if TYPE_CHECKING:
+    from anabranch.plan.axis import TargetPart
 
 
 def promote(
@@ -23,8 +27,8 @@ def promote(
     with run_in_hand(run, project, context) as backfill:
         target = backfill.plan.target
         confirm(
-            f"One commit on {target.table}: what it has from {target.partitions.start:%Y-%m-%d %H:%M} to "
-            f"{target.partitions.end:%Y-%m-%d %H:%M} UTC is replaced by what run {backfill.run_id} has staged.\n"
+            f"One commit on {target.table}: {_replaced(target.partitions)} is replaced by what run {backfill.run_id} "
+            "has staged.\n"
             "Readers see the state before or the state after. Live goes on; nothing it writes is lost.",
             target.table,
             yes,
@@ -94,3 +98,9 @@ def close(
             output,
             lambda console: console.print(f"Run {backfill.run_id} is closed: {record['verdict']}. Record: {file}"),
         )
+
+
+def _replaced(part: TargetPart) -> str:
+    if part.start is None or part.end is None:
+        return "all of it"
+    return f"what it has from {part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} UTC"

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
+from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan, ranges_document
 from anabranch.replay.slice_ledger import SliceLedger, total
 from anabranch.runs.hold import Hold
@@ -64,7 +65,7 @@ class Closure:
             "verdict": verdict,
             "pipeline": run.pipeline,
             "target": self.plan.target.table,
-            "range": [self.plan.target.partitions.start.isoformat(), self.plan.target.partitions.end.isoformat()],
+            "range": _range(self.plan.target.partitions),
             "author": run.author,
             "contract_hash": run.contract_hash,
             "plan_hash": run.plan_hash,
@@ -78,6 +79,11 @@ class Closure:
             "isolation": self.certify().document(),
             "audit": self.hold.reader.verify_audit().as_dict(),
         }
+
+
+def _range(part: TargetPart) -> list[str] | None:
+    """None: all of the table."""
+    return None if isinstance(part, WholeTable) else [part.start.isoformat(), part.end.isoformat()]
 
 
 def slice_ledgers(journal: Iterable[JournalEntry]) -> list[SliceLedger]:

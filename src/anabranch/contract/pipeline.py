@@ -18,6 +18,9 @@ PipelineClass = Literal["stateless", "upsert", "windowed", "ordered"]
 _IDENTIFIER = "[a-z_][a-z0-9_]{0,127}"
 # Iceberg reads such a last word as a branch or snapshot of the table named before it, not as a table.
 _NOT_A_TABLE = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
+KEYED: tuple[PipelineClass, ...] = ("upsert", "ordered")
+"""The classes whose table is a state by key: rows are merged, and a batch may delete some."""
+_KEY_TYPES = frozenset({"string", "int", "integer", "bigint", "long"})
 _NUMBERS = frozenset({"bigint", "long", "int", "integer", "double"})
 
 
@@ -62,6 +65,11 @@ def _keys(names: tuple[str, ...]) -> tuple[str, ...]:
 Columns = Annotated[tuple[str, ...], AfterValidator(_keys), Field(min_length=1)]
 
 
+def _column(name: str) -> str:
+    _keys((name,))
+    return name
+
+
 class Source(Part):
     """Where the events come from."""
 
@@ -73,6 +81,13 @@ class Source(Part):
         alias="schema",
         description="The fields of the value and their Spark types, in order; these become the columns of `events`.",
         examples=[{"order_id": "string", "amount": "decimal(18,2)"}],
+    )
+
+    key: Annotated[str, AfterValidator(_column)] | None = Field(
+        default=None,
+        description="The column that the record's key is, as UTF-8 text: a record without a value then deletes "
+        "the row of that key (classes upsert and ordered).",
+        examples=["order_id"],
     )
 
     @property
@@ -105,8 +120,15 @@ class Target(Part):
     )
     keys: Columns | None = Field(
         default=None,
-        description="Columns that together identify a row; needed for the class upsert.",
+        description="Columns that together identify a row; needed for the classes upsert and ordered.",
         examples=[["order_id"]],
+    )
+    columns: Annotated[Mapping[str, str], AfterValidator(check_columns), Field(min_length=1)] | None = Field(
+        default=None,
+        alias="schema",
+        description="The table's columns and their Spark types, in order; needed for the class ordered, whose "
+        "transform reads the table that it writes.",
+        examples=[{"account": "string", "balance": "decimal(18,2)"}],
     )
 
 
@@ -119,6 +141,15 @@ class Live(Part):
     max_latency: Duration | None = Field(
         default=None, description="The longest an event may take to reach the table.", examples=["2m"]
     )
+
+
+class StateKeeping(Part):
+    """How often a state of the table is kept from expiry, so that a replay need not begin at the beginning."""
+
+    every: Duration = Field(
+        default="1d", validate_default=True, description="A state is kept so often.", examples=["1d"]
+    )
+    keep: Duration = Field(default="30d", validate_default=True, description="And for so long.", examples=["30d"])
 
 
 class Quarantine(Part):
@@ -147,6 +178,11 @@ class PipelineSpec(Part):
         examples=["shop-orders"],
     )
     live: Live = Field(default=Live(), description="What live must keep to.", examples=[{"maxLatency": "2m"}])
+    state: StateKeeping = Field(
+        default=StateKeeping(),
+        description="Which states of the table are kept to replay from (classes upsert and ordered).",
+        examples=[{"every": "1d", "keep": "30d"}],
+    )
     quarantine: Quarantine = Field(
         default=Quarantine(),
         description="What becomes of records that can't be decoded.",
@@ -155,7 +191,7 @@ class PipelineSpec(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> PipelineSpec:
-        problems = [*self._event_time_problems(), *self._key_problems()]
+        problems = [*self._event_time_problems(), *key_problems(self)]
         if problems:
             raise refusal(*problems)
         return self
@@ -176,9 +212,30 @@ class PipelineSpec(Part):
             what = f"{self.event_time.format} is a number, and the column is {kind}"
             yield Problem(what, "format: iso8601, or the column as bigint", ("eventTime", "format"))
 
-    def _key_problems(self) -> Iterator[Problem]:
-        if self.pipeline_class == "upsert" and not self.target.keys:
-            yield Problem("a pipeline of class upsert needs the keys of its rows", "keys: [order_id]", ("target",))
+
+def key_problems(spec: PipelineSpec) -> Iterator[Problem]:
+    """What is wrong with keys, by what the class needs of them."""
+    kind, keys, key = spec.pipeline_class, spec.target.keys or (), spec.source.key
+    columns = {name.lower(): kind.lower() for name, kind in spec.source.columns.items()}
+    if kind in KEYED and not keys:
+        yield Problem(f"a pipeline of class {kind} needs the keys of its rows", "keys: [order_id]", ("target",))
+    if kind == "ordered":
+        for index, name in enumerate(keys):
+            if name.lower() not in columns:
+                what = "events of class ordered are told apart by these columns, and source.schema has none such"
+                yield Problem(what, f"one of {', '.join(spec.source.columns)}", ("target", "keys", index))
+        if spec.target.columns is None:
+            what = "the transform of class ordered reads the table it writes, so its columns must be said"
+            yield Problem(what, "schema: {account: string, …}", ("target",))
+    if key is None:
+        return
+    if kind not in KEYED:
+        yield Problem(f"rows of class {kind} are not deleted by their key", "no key", ("source", "key"))
+    elif [name.lower() for name in keys] != [key.lower()]:
+        yield Problem("a record's key deletes a row only if it is the row's whole key", f"keys: [{key}]", ("target",))
+    elif columns.get(key.lower()) not in _KEY_TYPES:
+        known = "a column of source.schema that is a string, an int or a bigint"
+        yield Problem("this column can't be a record's key", known, ("source", "key"))
 
 
 class Pipeline(Envelope):

@@ -28,6 +28,24 @@ class Span(Part):
         return self
 
 
+class EventSpan(Part):
+    """From one moment of event time, included, to another, excluded, or to where live stands."""
+
+    start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
+    end: Moment | None = Field(
+        default=None,
+        alias="to",
+        description="The moment before which to stop; left out, all that follows (classes upsert and ordered).",
+        examples=["2025-06-08T00:00:00Z"],
+    )
+
+    @model_validator(mode="after")
+    def _forward(self) -> EventSpan:
+        if self.end is not None and self.start >= self.end:
+            raise refuse("`from` must be before `to`", "a later `to`", "to")
+        return self
+
+
 class OffsetSpan(Part):
     """From one offset, included, to another, excluded."""
 
@@ -51,7 +69,7 @@ def _partition_numbers(spans: Mapping[str, OffsetSpan]) -> Mapping[str, OffsetSp
 class Range(Part):
     """The part of history to replay."""
 
-    event_time: Span | None = Field(
+    event_time: EventSpan | None = Field(
         default=None,
         description="Events that happened in this span, by their own time.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],

@@ -15,17 +15,18 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live import TOPIC, LiveCommit, last_live_commit, live_commit_id
-from anabranch.adapters.spark.decode import bad_of, decode, events_of
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.spark.decode import bad_of, decode
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
-from anabranch.adapters.spark.rows import align
-from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.transform import Transform
 from anabranch.adapters.spark.zones import count_groups
-from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.pipeline import KEYED, Pipeline
 from anabranch.crashpoints import reach
 from anabranch.live.errors import CONTINUES, OutOfStepError
 from anabranch.live.offsets import batch_offsets, query_id
 from anabranch.live.progress import BatchDone
+from anabranch.live.state_keeping import StateKeeper
+from anabranch.live.writing import write_of
 from anabranch.plan.slices import Offsets
 from anabranch.plan.zones import Group, Zone, zones_of
 from anabranch.promote.history import Author
@@ -81,6 +82,12 @@ class BatchWriter:
         # Opened once: each opening holds connections, and live runs for months.
         self._tables = self.catalog.open()
         self._quarantine = Quarantine(self.catalog, self.pipeline)
+        self._commit = write_of(self.catalog, self.pipeline, self.transform, self.columns, self._is_last)
+        target = IcebergTarget(self._tables, self.pipeline.spec.target.table)
+        keyed = self.pipeline.spec.pipeline_class in KEYED
+        self._states = StateKeeper(target, self.pipeline.spec.state) if keyed else None
+        last = self._last_commit()
+        self._newest = None if last is None else last.event_time
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         with self._at_work:
@@ -147,30 +154,28 @@ class BatchWriter:
             aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
             self._quarantine.set_aside(bad_of(decoded), aside, seen.bad)
             reach("live.quarantine.after")
-            rows = align(self.transform(events_of(decoded)), self.columns)
             reach("live.commit.before")
-            self._append(rows, commit, self._properties(commit, query, number, offsets))
+            rows = self._commit(decoded, commit, self._properties(commit, query, number, offsets, seen))
             reach("live.commit.after")
         finally:
             decoded.unpersist()
         self.keep_zones(zones_of(offsets, groups))
         landed = self._last_commit()
-        return seen, landed.rows if landed is not None and landed.id == commit else 0
+        if landed is None or landed.id != commit:
+            return seen, rows or 0
+        if self._states is not None:
+            self._states.after(landed.snapshot, self.clock())
+        return seen, landed.rows if rows is None else rows
 
-    def _append(self, rows: DataFrame, commit: str, properties: dict[str, str]) -> None:
-        """Also when there are no rows: the end of the last commit is then always where live stands."""
-        options = {f"snapshot-property.{name}": value for name, value in properties.items()}
-        try:
-            with self.transform.blamed():
-                rows.writeTo(spark_name(self.catalog, self.pipeline.spec.target.table)).options(**options).append()
-        except Exception:
-            # The commit may have landed though its answer was lost: the table knows, and a blind retry would double it.
-            last = self._last_commit()
-            if last is None or last.id != commit:
-                raise
+    def _is_last(self, commit: str) -> bool:
+        last = self._last_commit()
+        return last is not None and last.id == commit
 
-    def _properties(self, commit: str, query: str, number: int, offsets: Offsets) -> dict[str, str]:
+    def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
+        self._newest = max(filter(None, (self._newest, seen.event_time)), default=None)
+        newest = {} if self._newest is None else {props.EVENT_TIME: self._newest}
         return {
+            **newest,
             props.AUTHOR: Author.LIVE.value,
             props.COMMIT: commit,
             props.PIPELINE: self.pipeline.metadata.name,

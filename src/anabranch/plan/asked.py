@@ -32,7 +32,7 @@ class DeadlinePassedError(PlanRefusedError):
 
 @dataclass(frozen=True)
 class Asked:
-    """A contract that can be planned. `start` and `end` are None together, for everything."""
+    """A contract that can be planned. No start: everything. No end: all that follows."""
 
     backfill: Backfill
     pipeline: Pipeline
@@ -61,8 +61,8 @@ def contract_hash(contract: dict[str, Any]) -> str:
 
 def ask(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Asked:
     """What is to be planned, or a refusal."""
-    strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class)
-    start, end = _span(backfill.spec.range)
+    strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class, backfill.spec.range)
+    start, end = _span(backfill.spec.range, strategy)
     if start is not None and start >= now:
         raise RangeInTheFutureError(
             f"The range begins at {format_moment(start)}, and it is {format_moment(now)}: nothing has happened in it.",
@@ -82,11 +82,17 @@ def ask(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Asked:
     return Asked(backfill, pipeline, strategy, start, end)
 
 
-def _span(asked: Range) -> tuple[datetime | None, datetime | None]:
+def _span(asked: Range, strategy: Strategy) -> tuple[datetime | None, datetime | None]:
     if asked.event_time is not None:
         return asked.event_time.start, asked.event_time.end
-    if asked.everything:
+    if asked.everything or (asked.since_snapshot is not None and strategy.whole_table):
         return None, None
+    if strategy.whole_table:
+        raise RangeNotByEventTimeError(
+            "The target is replayed from a state before the damage up to where live stands, and the damage is told by "
+            "event time.",
+            next_step="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
+        )
     if asked.timestamps is not None:
         start, end = (format_moment(moment) for moment in (asked.timestamps.start, asked.timestamps.end))
         raise _not_by_event_time("timestamps", f"range: {{eventTime: {{from: {start}, to: {end}}}}}")

@@ -73,6 +73,28 @@ class PartitionRange:
         return self.first <= number < self.after
 
 
+@dataclass(frozen=True)
+class WholeTable:
+    """All of the target: what is replaced where a row may hang on events of any time."""
+
+    axis: TimeAxis | None
+    """A time column to show the rows by; None: the table has none."""
+    since: datetime | None = None
+    """The first moment whose events gave wrong rows; None: all of them did."""
+
+    @property
+    def start(self) -> None:
+        """From the beginning."""
+
+    @property
+    def end(self) -> None:
+        """To the end."""
+
+
+TargetPart = PartitionRange | WholeTable
+"""What of the target a plan replaces."""
+
+
 def widen(axis: TimeAxis, start: datetime, end: datetime) -> PartitionRange:
     """The smallest run of whole partitions that holds [start, end). Files then lie wholly inside it or outside."""
     last_moment = end - timedelta(microseconds=1)

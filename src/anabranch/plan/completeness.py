@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.axis import EPOCH, PartitionRange
+from anabranch.plan.axis import EPOCH, FAR_AHEAD, PartitionRange, TargetPart, WholeTable
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
 from anabranch.plan.intervals import Intervals, common, union, width, without
 from anabranch.plan.offsets import EndsBy, Missing, may_be_lost, reach
@@ -64,8 +64,12 @@ class Reading:
     """Whether there may be an event of the range anywhere in the partition, also behind where live stands."""
 
 
-def moments_of(partitions: PartitionRange) -> Moments:
-    return Moments(_micros(partitions.start), _micros(partitions.end))
+def moments_of(part: TargetPart) -> Moments:
+    match part:
+        case PartitionRange():
+            return Moments(_micros(part.start), _micros(part.end))
+        case WholeTable():
+            return Moments(_micros(part.since or EPOCH), _micros(FAR_AHEAD))
 
 
 def reading_of(

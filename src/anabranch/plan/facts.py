@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.plan.asked import Asked
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart
+from anabranch.plan.states import State
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,14 @@ class TargetFacts:
     """None: the table has no snapshot yet."""
     schema: str
     columns: tuple[str, ...]
-    partitions: PartitionRange
-    """What was asked for, widened to whole partitions."""
+    partitions: TargetPart
+    """What was asked for, widened to whole partitions; or all of it."""
     files: int
     rows: int
     """Of the range, at the base."""
     live: LiveHistory
+    states: tuple[State, ...] = ()
+    """Those that a replay may start from, newest first; none where a range is replaced."""
 
 
 class SourceLook(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from anabranch.plan.asked import Asked
-from anabranch.plan.axis import EPOCH, beginning, ordinal
+from anabranch.plan.axis import EPOCH, PartitionRange, beginning, ordinal
 from anabranch.plan.completeness import missing, moments_of
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.offsets import Missing, earliest_start
@@ -59,7 +59,7 @@ def judge_target(asked: Asked, target: TargetFacts) -> int:
     if target.live.others:
         others = ", ".join(sorted(target.live.others))
         raise SharedTargetError(
-            f"{target.table} is also written by {others}. Replacing its time partitions by the rows of "
+            f"{target.table} is also written by {others}. Replacing what it holds by the rows of "
             f"{asked.pipeline.metadata.name} would lose theirs.",
             next_step="give each pipeline a table of its own, and join them in a view",
             table=target.table,
@@ -101,9 +101,9 @@ def judge_partitions(asked: Asked, source: SourceFacts) -> None:
     left_out = [number for number in there if number not in wanted]
     if left_out:
         raise SomePartitionsError(
-            "The target is replaced by whole time partitions, which hold rows from every partition of the topic: "
+            "What is replaced of the target holds rows from every partition of the topic: "
             f"the rows from partition {', '.join(map(str, left_out))} would be lost.",
-            next_step="leave out spec.partitions, and narrow spec.range.eventTime instead",
+            next_step="leave out spec.partitions, and narrow spec.range instead",
             topic=source.topic,
             left_out=left_out,
         )
@@ -144,33 +144,38 @@ def live_position(source: SourceFacts, target: TargetFacts) -> dict[int, int]:
 
 
 def judge_retention(
-    asked: Asked, source: SourceFacts, target: TargetFacts, window: Lookups, live: Mapping[int, int], zones: ZoneMap
+    asked: Asked,
+    source: SourceFacts,
+    partitions: PartitionRange,
+    window: Lookups,
+    live: Mapping[int, int],
+    zones: ZoneMap,
 ) -> None:
-    gone = list(missing(source, window, asked.slack, live, zones, moments_of(target.partitions)))
+    gone = list(missing(source, window, asked.slack, live, zones, moments_of(partitions)))
     if not gone:
         return
     first = gone[0]
     since = "and nothing is left of it" if first.kept_from is None else f"and begins at {_moment(first.kept_from)} now"
-    range_words = "everything" if asked.everything else f"the range from {format_moment(target.partitions.start)}"
+    range_words = "everything" if asked.everything else f"the range from {format_moment(partitions.start)}"
     raise RetentionPassedError(
         f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, {since}: records of "
         f"{range_words} may be among them"
         + (f", as in {len(gone) - 1} more partitions." if len(gone) > 1 else ".")
         + " Replacing the range by what is left would lose rows.",
-        next_step=_still_possible(asked, target, gone),
+        next_step=_still_possible(asked, partitions, gone),
         topic=source.topic,
         missing={str(each.partition): [0, each.before] for each in gone},
         kept_from={str(each.partition): each.kept_from for each in gone},
     )
 
 
-def _still_possible(asked: Asked, target: TargetFacts, gone: list[Missing]) -> str:
+def _still_possible(asked: Asked, partitions: PartitionRange, gone: list[Missing]) -> str:
     """The range to write instead: from the first partition of the target that can be replayed whole."""
     moments = [earliest_start(each, asked.slack) for each in gone]
     known = [moment for moment in moments if moment is not None]
     if len(known) < len(moments):
         return "restore the records from an archive; the topic alone can't say which rows they gave"
-    grain = target.partitions.axis.grain
+    grain = partitions.axis.grain
     start = beginning(grain, ordinal(grain, max(known)) + 1)
     if asked.end is not None and start >= asked.end:
         return "restore the records from an archive: nothing of this range can be replayed from the topic alone"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.axis import EPOCH, PartitionRange
+from anabranch.plan.axis import EPOCH, TargetPart, WholeTable
 from anabranch.plan.facts import Lookups, PartitionFacts
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -66,10 +66,12 @@ class Missing:
     """The last moment (µs) of the range that zones name for what is gone; None: they name none."""
 
 
-def lookups(partitions: PartitionRange, slack: timedelta, *, everything: bool) -> Lookups:
+def lookups(partitions: TargetPart, slack: timedelta, *, everything: bool) -> Lookups:
     """Which timestamps to look up for these partitions of the target."""
     if everything:
         return Lookups(None, None)
+    if isinstance(partitions, WholeTable):
+        return Lookups(None if partitions.since is None else max(0, _floor(partitions.since - slack)), None)
     return Lookups(max(0, _floor(partitions.start - slack)), _ceiling(partitions.end + 2 * slack))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from anabranch.plan.asked import Asked
-from anabranch.plan.axis import EPOCH, FAR_AHEAD
+from anabranch.plan.axis import EPOCH, FAR_AHEAD, WholeTable
 from anabranch.plan.completeness import Proof, Reading
 from anabranch.plan.facts import PartitionFacts, SourceFacts, TargetFacts, TopicSettings
 from anabranch.plan.intervals import width
@@ -115,7 +115,7 @@ def look_ahead(
     duration = None if size is None or rate is None else timedelta(seconds=round(size / rate, 1))
     headroom = _headroom(source, used, now)
     cautions = (
-        *_of_the_topic(source, used),
+        *_of_the_topic(asked, source, used),
         *_of_the_map(asked, readings, zones),
         *_of_retention(source, headroom, duration, now),
         *_of_the_range(asked, target, now),
@@ -168,8 +168,8 @@ def _first_in_range(facts: PartitionFacts, reading: Reading) -> int | None:
     return min((each for each in (by_zones, by_time) if each is not None), default=None)
 
 
-def _of_the_topic(source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[Caution]:
-    if source.compacted:
+def _of_the_topic(asked: Asked, source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[Caution]:
+    if source.compacted and not asked.strategy.whole_table:
         yield Caution(
             "compacted",
             f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
@@ -228,17 +228,21 @@ def _of_retention(
 
 
 def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[Caution]:
-    axis, field = target.partitions.axis, asked.pipeline.spec.event_time.field
+    partitions, field = target.partitions, asked.pipeline.spec.event_time.field
+    if isinstance(partitions, WholeTable):
+        yield from _of_merging(asked, target)
+        return
+    axis = partitions.axis
     if axis.column.lower() != field.lower():
         yield Caution(
             "other-time-column",
             f"{target.table} is partitioned by {axis.column}, and event time is {field}: the transform must keep each "
             "row in the partition of its event, or the replay stops",
         )
-    if not asked.everything and target.partitions.end > now:
+    if not asked.everything and partitions.end > now:
         yield Caution(
             "range-not-over",
-            f"the range reaches to {format_moment(target.partitions.end)}, which is still to come: "
+            f"the range reaches to {format_moment(partitions.end)}, which is still to come: "
             "what live writes into it meanwhile is kept",
         )
     if not target.live.commits:
@@ -248,11 +252,27 @@ def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[
             "and a commit into the range before promotion will block it",
         )
     elif target.live.foreign:
+        yield _foreign(target)
+
+
+def _of_merging(asked: Asked, target: TargetFacts) -> Iterator[Caution]:
+    """Of replaying the whole table from a state of it."""
+    if asked.end is not None:
         yield Caution(
-            "foreign-commits",
-            f"{target.live.foreign} commits of {target.table} don't say whose they are: "
-            "rows of the range that did not come from the topic will be gone",
+            "merged-to-live",
+            f"what came after {format_moment(asked.end)} is replayed too, by the same code, up to where live stands: "
+            "a row is the last event of its key, whenever that was",
         )
+    if target.live.foreign:
+        yield _foreign(target)
+
+
+def _foreign(target: TargetFacts) -> Caution:
+    return Caution(
+        "foreign-commits",
+        f"{target.live.foreign} commits of {target.table} don't say whose they are: "
+        "rows of the range that did not come from the topic will be gone",
+    )
 
 
 def _of_the_window(asked: Asked, duration: timedelta | None, now: datetime) -> Iterator[Caution]:

@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from anabranch.plan.axis import Grain, PartitionRange, TimeAxis
+from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.plan.completeness import Proof
 from anabranch.plan.intervals import Intervals
 from anabranch.plan.slices import Offsets, Ranges, Slice
+from anabranch.plan.states import StartState
+from anabranch.plan.strategy import Strategy
 from anabranch.runs.canonical import canonical, instant, instant_text
 
 
@@ -46,8 +48,8 @@ class Target:
     """Snapshot of main that the plan was made from."""
     schema: str
     """Digest of the columns: ids, names, types, order."""
-    partitions: PartitionRange
-    """Whole partitions: what is taken out and put in."""
+    partitions: TargetPart
+    """Whole partitions, or all of the table: what is taken out and put in."""
     asked_start: datetime | None
     asked_end: datetime | None
     """What the contract said, before widening; None for everything."""
@@ -68,19 +70,39 @@ class Plan:
     slices: tuple[Slice, ...]
     checks: tuple[str, ...] = ()
     """What validation will look at, by name."""
+    strategy: Strategy = Strategy.REPLACE_RANGE
+    state: StartState | None = None
+    """What the whole table is replayed from; None where a range of it is replaced."""
+
+    @property
+    def root(self) -> int:
+        """The snapshot that staging grows from."""
+        return self._kept_state or self.target.base
+
+    @property
+    def taken_out(self) -> TargetPart | None:
+        """What staging does not have of its root; None: it has all of it."""
+        return None if self._kept_state else self.target.partitions
+
+    @property
+    def _kept_state(self) -> int | None:
+        return None if self.state is None else self.state.snapshot
 
     def document(self) -> dict[str, Any]:
         """The plan as plain JSON values: what is printed, stored and hashed."""
         plan = asdict(self)
         plan["source"]["ranges"] = ranges_document(self.source.ranges)
         plan["source"]["proof"] = {str(p): proof.value for p, proof in sorted(self.source.proof.items())}
-        plan["source"]["live"] = {str(p): offset for p, offset in sorted(self.source.live.items())}
-        plan["target"]["partitions"]["axis"]["grain"] = self.target.partitions.axis.grain.value
+        plan["source"]["live"] = _by_partition(self.source.live)
+        plan["target"]["partitions"] = _part_document(self.target.partitions)
         for end in ("asked_start", "asked_end"):
             moment = getattr(self.target, end)
             plan["target"][end] = None if moment is None else instant_text(moment)
         plan["slices"] = [{"id": each.id, "offsets": _pairs(each.offsets)} for each in self.slices]
         plan["checks"] = list(self.checks)
+        plan["strategy"] = self.strategy.value
+        if self.state is not None:
+            plan["state"] = {"snapshot": self.state.snapshot, "position": _by_partition(self.state.position)}
         return plan
 
     @property
@@ -94,11 +116,9 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
     source, target = dict(document["source"]), dict(document["target"])
     source["ranges"] = {int(p): _intervals(pairs) for p, pairs in source["ranges"].items()}
     source["proof"] = {int(p): Proof(proof) for p, proof in source["proof"].items()}
-    source["live"] = {int(p): offset for p, offset in source["live"].items()}
-    axis = target["partitions"]["axis"]
-    target["partitions"] = PartitionRange(
-        TimeAxis(axis["column"], Grain(axis["grain"])), target["partitions"]["first"], target["partitions"]["after"]
-    )
+    source["live"] = _read_by_partition(source["live"])
+    target["partitions"] = _read_part(target["partitions"])
+    state = document.get("state")
     for end in ("asked_start", "asked_end"):
         target[end] = None if target[end] is None else instant(target[end])
     return Plan(
@@ -109,6 +129,8 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         target=Target(**target),
         slices=tuple(Slice(each["id"], _offsets(each["offsets"])) for each in document["slices"]),
         checks=tuple(document.get("checks", ())),
+        strategy=Strategy(document["strategy"]),
+        state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
     )
 
 
@@ -118,6 +140,30 @@ def ranges_document(ranges: Ranges) -> dict[str, list[list[int]]]:
 
 def _intervals(pairs: Iterable[Iterable[int]]) -> Intervals:
     return tuple((start, end) for start, end in pairs)
+
+
+def _part_document(part: TargetPart) -> dict[str, Any]:
+    axis = None if part.axis is None else {"column": part.axis.column, "grain": part.axis.grain.value}
+    match part:
+        case PartitionRange():
+            return {"axis": axis, "first": part.first, "after": part.after}
+        case WholeTable():
+            return {"axis": axis, "since": None if part.since is None else instant_text(part.since)}
+
+
+def _read_part(document: Mapping[str, Any]) -> TargetPart:
+    axis = document["axis"] and TimeAxis(document["axis"]["column"], Grain(document["axis"]["grain"]))
+    if "first" in document:
+        return PartitionRange(axis, document["first"], document["after"])
+    return WholeTable(axis, None if document["since"] is None else instant(document["since"]))
+
+
+def _by_partition(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(p): offset for p, offset in sorted(offsets.items())}
+
+
+def _read_by_partition(document: Mapping[str, int]) -> dict[int, int]:
+    return {int(p): offset for p, offset in document.items()}
 
 
 def _pairs(offsets: Offsets) -> dict[str, list[int]]:

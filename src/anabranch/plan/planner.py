@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from anabranch.plan.asked import Asked, contract_hash
+from anabranch.plan.axis import PartitionRange, WholeTable
 from anabranch.plan.checks import checks_of
 from anabranch.plan.completeness import Reading, moments_of, reading_of
 from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.forward import plan_forward
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import lookups
 from anabranch.plan.outlook import Outlook, look_ahead
@@ -47,11 +49,14 @@ def make_plan(
 
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
+    if isinstance(target.partitions, WholeTable):
+        forward, read = plan_forward(asked, code, source, target, zones, offsets_per_slice=offsets_per_slice)
+        return Planned(asked, forward, look_ahead(asked, source, target, read, zones, now))
     base = judge_target(asked, target)
     judge_partitions(asked, source)
     live = live_position(source, target)
     window = lookups(target.partitions, asked.slack, everything=asked.everything)
-    judge_retention(asked, source, target, window, live, zones)
+    judge_retention(asked, source, target.partitions, window, live, zones)
     moments = moments_of(target.partitions)
     readings = {
         number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
@@ -59,7 +64,7 @@ def make_plan(
     }
     ranges = {number: each.ranges for number, each in readings.items() if each.ranges}
     if not ranges:
-        raise _empty(source, target, readings, live)
+        raise _empty(source, target, target.partitions, readings, live)
     plan = Plan(
         pipeline=asked.pipeline.metadata.name,
         contract=contract_hash(asked.contract),
@@ -94,9 +99,13 @@ def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:
 
 
 def _empty(
-    source: SourceFacts, target: TargetFacts, readings: Mapping[int, Reading], live: Mapping[int, int]
+    source: SourceFacts,
+    target: TargetFacts,
+    partitions: PartitionRange,
+    readings: Mapping[int, Reading],
+    live: Mapping[int, int],
 ) -> EmptyRangeError:
-    start, end = (format_moment(moment) for moment in (target.partitions.start, target.partitions.end))
+    start, end = (format_moment(moment) for moment in (partitions.start, partitions.end))
     if live and any(each.possible for each in readings.values()):
         return EmptyRangeError(
             f"Live has not yet written any event of {start} to {end} to {target.table}: there is nothing to correct.",

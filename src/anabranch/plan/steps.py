@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.project.quantities import format_moment
@@ -18,7 +18,7 @@ class HoldRange:
     """No other backfill may touch this part of the table from here on."""
 
     table: str
-    partitions: PartitionRange
+    partitions: TargetPart
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ class MakeStaging:
     base: int
     files: int
     rows: int
+
+
+@dataclass(frozen=True)
+class TakeState:
+    """A branch of the table as a state of it was before the damage; None: with nothing in it."""
+
+    table: str
+    snapshot: int | None
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Close:
     table: str
 
 
-Step = HoldRange | MakeStaging | ReplaySlice | Validate | Promote | Close
+Step = HoldRange | MakeStaging | TakeState | ReplaySlice | Validate | Promote | Close
 
 
 def steps_of(plan: Plan) -> tuple[Step, ...]:
@@ -67,7 +75,9 @@ def steps_of(plan: Plan) -> tuple[Step, ...]:
     target = plan.target
     return (
         HoldRange(target.table, target.partitions),
-        MakeStaging(target.table, target.base, target.files, target.rows),
+        MakeStaging(target.table, target.base, target.files, target.rows)
+        if plan.state is None
+        else TakeState(target.table, plan.state.snapshot),
         *(ReplaySlice(piece) for piece in plan.slices),
         Validate(plan.checks),
         Promote(target.table, target.files, target.rows),
@@ -79,10 +89,16 @@ def describe(step: Step) -> str:
     """A step in one line, for people."""
     match step:
         case HoldRange(table, partitions):
+            if isinstance(partitions, WholeTable):
+                return f"hold {table}, all of it"
             return f"hold {table} from {format_moment(partitions.start)} to {format_moment(partitions.end)}"
         case MakeStaging(table, base, files, rows):
             out = f"{_count(files, 'file')} with {_count(rows, 'row')}"
             return f"branch {table} from snapshot {base}, the range taken out ({out})"
+        case TakeState(table, None):
+            return f"branch {table} with nothing in it"
+        case TakeState(table, snapshot):
+            return f"branch {table} from its state at snapshot {snapshot}"
         case ReplaySlice(piece):
             parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(piece.offsets.items()))
             return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts})"
@@ -101,6 +117,7 @@ def document_of(step: Step) -> dict[str, Any]:
     name = {
         HoldRange: "hold-range",
         MakeStaging: "make-staging",
+        TakeState: "take-state",
         ReplaySlice: "replay-slice",
         Validate: "validate",
         Promote: "promote",

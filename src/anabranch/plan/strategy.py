@@ -5,31 +5,50 @@ from __future__ import annotations
 from enum import Enum
 
 from anabranch.contract.pipeline import PipelineClass
+from anabranch.contract.ranges import Range
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.project.quantities import format_moment
 
 
 class Strategy(str, Enum):
-    REPLACE_PARTITIONS = "replace-partitions"
+    REPLACE_RANGE = "replace-range"
     """Whole time partitions of the target are taken out, and the rows of the replayed events put in."""
+    MERGE_FORWARD = "merge-forward"
+    """From a state of the table before the damage, all that came after is merged by key, up to where live stands."""
+    RERUN_TAIL = "rerun-tail"
+    """The same, where each event is folded into the row of its key: nothing after the damage can be left as it is."""
+
+    @property
+    def whole_table(self) -> bool:
+        return self is not Strategy.REPLACE_RANGE
 
 
 class ClassNotSupportedError(PlanRefusedError):
     code = "plan.class-not-supported"
 
 
+class RangeNotClosedError(PlanRefusedError):
+    code = "plan.range-not-closed"
+
+
+class RangeClosedError(PlanRefusedError):
+    code = "plan.range-closed"
+
+
 _LEGAL: dict[PipelineClass, tuple[Strategy, ...]] = {
-    "stateless": (Strategy.REPLACE_PARTITIONS,),
-    "upsert": (),
+    "stateless": (Strategy.REPLACE_RANGE,),
+    "upsert": (Strategy.MERGE_FORWARD,),
     "windowed": (),
-    "ordered": (),
+    "ordered": (Strategy.RERUN_TAIL,),
 }
 _WHY_NOT: dict[PipelineClass, str] = {
-    "stateless": "",
+    "stateless": "each event becomes its rows on its own",
     "upsert": "a row is the last event of its key, and that event may lie outside the range: "
     "replacing time partitions would bring back older rows or lose newer ones",
     "windowed": "a window at the edge of the range needs events from beyond it, "
     "which a replay of the range alone does not see",
-    "ordered": "a row depends on every event before it, also on those before the range",
+    "ordered": "a row depends on every event of its key before it, so whatever is wrong in the range has been carried "
+    "into all that followed",
 }
 
 
@@ -37,16 +56,33 @@ def legal_strategies(pipeline_class: PipelineClass) -> tuple[Strategy, ...]:
     return _LEGAL[pipeline_class]
 
 
-def choose_strategy(pipeline: str, pipeline_class: PipelineClass) -> Strategy:
-    """The first legal one, or a refusal that says why there is none."""
+def choose_strategy(pipeline: str, pipeline_class: PipelineClass, asked: Range) -> Strategy:
+    """The first legal one that gives what was asked for, or a refusal that says why there is none."""
     legal = legal_strategies(pipeline_class)
-    if legal:
-        return legal[0]
-    raise ClassNotSupportedError(
-        f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}.",
-        next_step="only pipelines of class stateless can be backfilled by this version; "
-        "change the class only if each event really becomes its rows on its own",
-        pipeline=pipeline,
-        pipeline_class=pipeline_class,
-        supported=[name for name, ways in _LEGAL.items() if ways],
-    )
+    if not legal:
+        raise ClassNotSupportedError(
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}.",
+            next_step=f"only pipelines of class {', '.join(name for name, ways in _LEGAL.items() if ways)} can be "
+            "backfilled by this version; change the class only if it is not what the transform does",
+            pipeline=pipeline,
+            pipeline_class=pipeline_class,
+            supported=[name for name, ways in _LEGAL.items() if ways],
+        )
+    strategy, span = legal[0], asked.event_time
+    if span is not None and span.end is None and strategy is Strategy.REPLACE_RANGE:
+        raise RangeNotClosedError(
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}, and time partitions are "
+            "replaced. The contract does not say where they end.",
+            next_step=f"write range: {{eventTime: {{from: {format_moment(span.start)}, to: …}}}}",
+            pipeline=pipeline,
+        )
+    if span is not None and span.end is not None and strategy is Strategy.RERUN_TAIL:
+        raise RangeClosedError(
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. "
+            f"What came after {format_moment(span.end)} can't be left as it is.",
+            next_step=f"write range: {{eventTime: {{from: {format_moment(span.start)}}}}}: "
+            "all that follows is replayed too, up to where live stands",
+            pipeline=pipeline,
+            pipeline_class=pipeline_class,
+        )
+    return strategy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -58,6 +58,29 @@ class Blocked:
     """A commit inside the range whose records we don't know: promoting would lose them, or count them twice."""
 
     commit: Commit
+
+
+def judge_state(since_base: Sequence[Commit], *, run: str, reached: Mapping[int, int]) -> Clear | CatchUp | Blocked:
+    """The same for a run that replaces the whole table: live's merges were made onto the state that is replaced.
+
+    So every live commit has to be replayed too, whatever its code and whether or not it changed a row. `reached` is
+    how far staging has come, by partition.
+    """
+    behind: list[Commit] = []
+    for commit in since_base:
+        match commit.author:
+            case Author.LIVE if commit.offsets:
+                if any(end > reached.get(partition, 0) for partition, (_, end) in commit.offsets.items()):
+                    behind.append(commit)
+            case Author.REWRITE:
+                continue
+            case Author.PROMOTION | Author.ROLLBACK if commit.run == run:
+                continue
+            case _ if not commit.touches:
+                continue
+            case _:
+                return Blocked(commit)
+    return CatchUp(tuple(behind)) if behind else Clear(frozenset())
 
 
 def judge(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.plan import Plan
 from anabranch.promote.commit import Act, already_done, commit_once
-from anabranch.promote.history import Blocked, CatchUp, Clear, judge
+from anabranch.promote.history import Blocked, CatchUp, Clear, judge, judge_state
 from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
 from anabranch.replay.staging import Staging
 from anabranch.runs.hold import Hold
@@ -36,7 +36,7 @@ class BehindError(AnabranchError):
     def __init__(self, run_id: str, behind: CatchUp) -> None:
         self.behind = behind
         super().__init__(
-            f"Live has written into the range since the base ({len(behind.commits)} commits, by other code).",
+            f"Live has written since the base what is not in staging ({len(behind.commits)} commits).",
             untouched="Production is as before.",
             next_step=f"anabranch promote {run_id} catches up by itself; nothing is lost meanwhile",
             run=run_id,
@@ -53,13 +53,17 @@ class ValidatedRun:
 
 @dataclass(frozen=True)
 class Promotion:
-    """Joins one run in. `staged` are the live commits, by snapshot, whose offsets are in staging already."""
+    """Joins one run in. `staged` are the live commits, by snapshot, whose offsets are in staging already.
+
+    Where the whole table is replaced, `reached` says how far staging has come, by partition.
+    """
 
     hold: Hold
     target: PromotionTarget
     validated: ValidatedRun
     staging: Staging
     staged: Collection[int]
+    reached: Mapping[int, int] = field(default_factory=dict)
 
     def __call__(self) -> int:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
@@ -85,9 +89,11 @@ class Promotion:
         """The target as it stands, if the run can be joined in as it is."""
         plan = self.validated.plan
         survey = self.target.survey(plan.target.base, plan.target.partitions)
-        verdict = judge(
-            survey.commits, run=self.hold.run_id, code=plan.code, staged=self.staged, present=survey.present
-        )
+        run = self.hold.run_id
+        if plan.strategy.whole_table:
+            verdict = judge_state(survey.commits, run=run, reached=self.reached)
+        else:
+            verdict = judge(survey.commits, run=run, code=plan.code, staged=self.staged, present=survey.present)
         match verdict:
             case Clear():
                 return survey, verdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart
 from anabranch.promote.history import Author, Commit
 from anabranch.replay.staging import Staging
 
@@ -50,7 +50,7 @@ class CommitNote:
 class PromotionTarget(Protocol):
     """Every method looks at the target anew."""
 
-    def survey(self, base: int, partitions: PartitionRange) -> Survey: ...
+    def survey(self, base: int, partitions: TargetPart) -> Survey: ...
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main with this commit id, if that commit took effect."""

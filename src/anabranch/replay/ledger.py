@@ -31,8 +31,10 @@ class Account:
     compacted: int = 0
     lost: int = 0
     """Deleted by retention before they were read."""
+    superseded: int = 0
+    """Events that a later one of the same key in the same slice has replaced, or gone on from."""
     rows: int = 0
-    """Rows written. Not a fate: one event may give several rows."""
+    """Rows written, and in a table by key rows deleted. Not a fate: one event may give several rows."""
 
     def __add__(self, other: Account) -> Account:
         return Account(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
@@ -112,16 +114,26 @@ def settle(
     rows: int,
     compacted_topic: bool,
     earliest: int,
+    superseded: int = 0,
 ) -> Account:
     """The account of [start, end) from what was counted; the offsets left over are explained as a gap.
 
     More counted than there are offsets leaves a negative gap, and an account that does not balance: a record
     counted twice must not be hidden here.
     """
-    missing = end - start - (output + filtered + out_of_range + quarantined)
+    missing = end - start - (output + filtered + superseded + out_of_range + quarantined)
     gap = explain_gap(missing, compacted_topic=compacted_topic, earliest=earliest, start=start)
     return Account(
-        end - start, output, filtered, out_of_range, quarantined, gap.transaction, gap.compacted, gap.lost, rows
+        offsets=end - start,
+        output=output,
+        filtered=filtered,
+        out_of_range=out_of_range,
+        quarantined=quarantined,
+        transaction=gap.transaction,
+        compacted=gap.compacted,
+        lost=gap.lost,
+        superseded=superseded,
+        rows=rows,
     )
 
 

@@ -108,7 +108,7 @@ class Replayer:
             self.hold.move(begin)
 
     def _remaining(self, slices: Sequence[Slice]) -> Iterator[Slice]:
-        there = {staged.slice_id: staged for staged in self.target.staged(self.staging.branch, self.plan.target.base)}
+        there = {staged.slice_id: staged for staged in self.target.staged(self.staging.branch, self.plan.root)}
         for entry in self.hold.reader.open_intents(self.hold.run_id):
             if entry.step == "slice":
                 # The process ended between the commit and its record, or before the commit: the table knows.

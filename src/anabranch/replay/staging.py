@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.crashpoints import reach
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
 from anabranch.replay.slice_ledger import SliceLedger
@@ -21,7 +21,11 @@ class Staging:
     run: str
     epoch: int
     snapshot: int
-    partitions: PartitionRange
+    partitions: TargetPart
+    state: int | None = None
+    """The state of the table that it was made from, where that is not the base."""
+    root: int | None = None
+    """The snapshot that the branch grew from, where that is not the plan's."""
 
     @property
     def branch(self) -> str:
@@ -62,13 +66,13 @@ class StagingTarget(Protocol):
     def branches(self, run: str) -> Sequence[str]:
         """The staging branches of the run, of whatever epoch."""
 
-    def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
-        """Make the branch: the base with the range taken out."""
+    def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
+        """Make the branch: the root with a part taken out, or all of it."""
 
     def hand_over(self, old: str, new: str) -> None:
         """Give the old branch's content to the new one and remove the old, in one commit. No change if old is gone."""
 
-    def staged(self, branch: str, base: int) -> Sequence[StagedSlice]: ...
+    def staged(self, branch: str, root: int) -> Sequence[StagedSlice]: ...
 
 
 def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
@@ -82,13 +86,14 @@ def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
         if earlier:
             target.hand_over(max(earlier, key=epoch_of), mine)
         else:
-            target.stage(mine, plan.target.base, plan.target.partitions, {})
+            target.stage(mine, plan.root, plan.taken_out, {})
     reach("branch.after")
     head = target.head(mine)
     if head is None:
         hold.require()
         raise AssertionError(f"{mine} was made and is not there")
-    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions)
+    state = None if plan.state is None else plan.state.snapshot
+    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions, state)
 
 
 def epoch_of(branch: str) -> int:

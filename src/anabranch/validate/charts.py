@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from anabranch.plan.axis import PartitionRange, beginning, ordinal
+from anabranch.plan.axis import Grain, beginning, ordinal
 from anabranch.validate.html import Html, join, moment, tag
 from anabranch.validate.measures import Checksum
 from anabranch.validate.report import Bucket
@@ -20,9 +20,8 @@ COLUMNS = 1000
 """More buckets than this are drawn several to a column."""
 
 
-def columns(buckets: Sequence[Bucket], partitions: PartitionRange) -> list[Bucket]:
+def columns(buckets: Sequence[Bucket], grain: Grain) -> list[Bucket]:
     """What is drawn: empty buckets filled in, so that a hole looks like one; then merged if they are too many."""
-    grain = partitions.axis.grain
     there = {ordinal(grain, bucket.start): bucket for bucket in buckets}
     if not there:
         return []

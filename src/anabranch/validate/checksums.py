@@ -16,7 +16,8 @@ def changed_buckets(base: Side, staged: Side) -> tuple[int, ...]:
 
 def check(evidence: Evidence) -> Sequence[Result]:
     measures = evidence.measures
-    grain = evidence.plan.target.partitions.axis.grain.value
+    axis = evidence.plan.target.partitions.axis
+    grain = "table" if axis is None else axis.grain.value
     changed = changed_buckets(measures.base, measures.staged)
     every = measures.base.buckets.keys() | measures.staged.buckets.keys()
     found = f"{len(changed):,} of {counted(len(every), grain)} changed; digest {measures.staged.total.text}"

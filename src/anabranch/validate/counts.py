@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from anabranch.plan.axis import beginning
+from anabranch.plan.axis import Grain, beginning
 from anabranch.runs.canonical import instant_text
 from anabranch.validate.measures import SAMPLE, Checksum
 from anabranch.validate.result import Evidence, Outcome, Result, counted, passed_if
@@ -15,7 +15,8 @@ BIG = Fraction(1, 5)
 
 
 def check(evidence: Evidence) -> Sequence[Result]:
-    return (*_expected(evidence), _per_bucket(evidence))
+    axis = evidence.plan.target.partitions.axis
+    return (*_expected(evidence), *(() if axis is None else (_per_bucket(evidence, axis.grain),)))
 
 
 def _expected(evidence: Evidence) -> Sequence[Result]:
@@ -37,9 +38,8 @@ def _expected(evidence: Evidence) -> Sequence[Result]:
     )
 
 
-def _per_bucket(evidence: Evidence) -> Result:
+def _per_bucket(evidence: Evidence, grain: Grain) -> Result:
     base, staged = evidence.measures.base, evidence.measures.staged
-    grain = evidence.plan.target.partitions.axis.grain
     changes = []
     for number in sorted(base.buckets.keys() | staged.buckets.keys()):
         before = base.buckets.get(number, Checksum()).rows

@@ -67,14 +67,17 @@ def judge(
         ledger=total(account.total for account in accounts),
         partitions=_by_partition(accounts),
         differences=measures.differences,
+        rows_before=measures.base.total.rows,
     )
 
 
 def _buckets(measures: Measures, plan: Plan) -> tuple[Bucket, ...]:
     base, staged = measures.base.buckets, measures.staged.buckets
-    grain = plan.target.partitions.axis.grain
+    axis = plan.target.partitions.axis
+    if axis is None:
+        return ()
     return tuple(
-        Bucket(beginning(grain, number), base.get(number, Checksum()), staged.get(number, Checksum()))
+        Bucket(beginning(axis.grain, number), base.get(number, Checksum()), staged.get(number, Checksum()))
         for number in sorted(base.keys() | staged.keys())
     )
 

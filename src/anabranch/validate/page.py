@@ -6,6 +6,7 @@ import base64
 import hashlib
 from pathlib import Path
 
+from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.validate.charts import columns, difference_chart, rows_chart
 from anabranch.validate.html import Html, join, moment, tag
 from anabranch.validate.page_tables import bucket_table, checks_table, differences_table, ledger_section
@@ -50,9 +51,10 @@ def render_page(report: Report) -> str:
 
 
 def _sections(report: Report) -> list[Html]:
+    buckets = _buckets(report)
     return [
         tag("section", tag("h2", "Checks"), checks_table(report.results)),
-        _buckets(report),
+        *([] if buckets is None else [buckets]),
         tag("section", tag("h2", "What became of every offset"), ledger_section(report.ledger, report.partitions)),
         _differences(report),
     ]
@@ -60,11 +62,10 @@ def _sections(report: Report) -> list[Html]:
 
 def _header(report: Report) -> Html:
     button = tag("button", "Show local time", type="button", hidden=True)
-    span = join((moment(report.range.start), " to ", moment(report.range.end), " ", tag("span", "UTC", class_="zone")))
     facts = {
         "Target": tag("span", report.table, class_="mono"),
         "Pipeline": report.pipeline,
-        "Range": join((span, f" of {report.range.axis.column}")),
+        "Range": _span(report.range),
         "Compared": join(("staging snapshot ", _code(report.staging), " with base snapshot ", _code(report.base))),
         "Plan": _code(report.plan),
         "Digest of the rows": _code(report.digest.text),
@@ -83,6 +84,13 @@ def _header(report: Report) -> Html:
     )
 
 
+def _span(part: TargetPart) -> Html | str:
+    if isinstance(part, WholeTable):
+        return "all of the table"
+    zone = tag("span", "UTC", class_="zone")
+    return join((moment(part.start), " to ", moment(part.end), " ", zone, f" of {part.axis.column}"))
+
+
 def _verdict(report: Report) -> Html:
     if report.verdict is Verdict.REJECTED:
         failed = ", ".join(result.check for result in report.failed)
@@ -98,14 +106,17 @@ def _verdict(report: Report) -> Html:
 
 
 def _tiles(report: Report) -> Html:
-    before, after = sum(bucket.base.rows for bucket in report.buckets), report.digest.rows
+    before, after = report.rows_before, report.digest.rows
     changed = sum(bucket.changed for bucket in report.buckets)
-    grain = report.range.axis.grain.value
     tiles = [
         (f"{before:,}", "rows before"),
         (f"{after:,}", "rows after"),
         (f"{after - before:+,}" if after != before else "±0", "difference"),
-        (f"{changed:,} of {len(report.buckets):,}", f"{grain}s with changed content"),
+        *(
+            []
+            if report.range.axis is None
+            else [(f"{changed:,} of {len(report.buckets):,}", f"{report.bucket}s with changed content")]
+        ),
         (f"{report.ledger.quarantined:,}", "records in quarantine"),
     ]
     return tag(
@@ -113,9 +124,11 @@ def _tiles(report: Report) -> Html:
     )
 
 
-def _buckets(report: Report) -> Html:
-    grain = report.range.axis.grain.value
-    drawn = columns(report.buckets, report.range)
+def _buckets(report: Report) -> Html | None:
+    if report.range.axis is None:
+        return None
+    grain = report.bucket
+    drawn = columns(report.buckets, report.range.axis.grain)
     heading = tag("h2", f"Rows per {grain}")
     if not drawn:
         return tag("section", heading, tag("p", "There are no rows in the range, neither before nor after."))
@@ -148,7 +161,7 @@ def _differences(report: Report) -> Html:
         if any(bucket.changed for bucket in report.buckets):
             words = "No sample of the changed rows was taken."
         return tag("section", tag("h2", "What changed"), tag("p", words, class_="soft"))
-    where = f"A sample from {counted(len(found.buckets), report.range.axis.grain.value)} that changed"
+    where = f"A sample from {counted(len(found.buckets), report.bucket)} that changed"
     how = "rows of the same key, before above after." if found.paired else "rows that are on one side only."
     return tag(
         "section", tag("h2", "What changed"), tag("p", f"{where}: {how}", class_="soft"), differences_table(found.rows)

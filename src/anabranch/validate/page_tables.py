@@ -24,6 +24,7 @@ _FATES = {
     "transaction": "transaction markers and aborted records",
     "compacted": "compacted away by the topic",
     "lost": "lost to retention before it could be read",
+    "superseded": "a later event of the same key in the same slice counts instead",
 }
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart
 from anabranch.replay.ledger import Account
 from anabranch.runs.canonical import instant_text
 from anabranch.validate.measures import Checksum, Differences
@@ -47,7 +47,7 @@ class Report:
     table: str
     plan: str
     """Hash of the plan."""
-    range: PartitionRange
+    range: TargetPart
     base: int
     staging: int
     """The snapshots that were compared. A staging that moved on since is not what was judged."""
@@ -61,6 +61,12 @@ class Report:
     partitions: Mapping[int, Account]
     """The ledger by partition of the topic."""
     differences: Differences
+    rows_before: int
+
+    @property
+    def bucket(self) -> str:
+        """The word for what `buckets` are by."""
+        return "table" if self.range.axis is None else self.range.axis.grain.value
 
     @property
     def verdict(self) -> Verdict:
@@ -82,18 +88,13 @@ class Report:
             "pipeline": self.pipeline,
             "table": self.table,
             "plan": self.plan,
-            "range": {
-                "column": self.range.axis.column,
-                "grain": self.range.axis.grain.value,
-                "start": instant_text(self.range.start),
-                "end": instant_text(self.range.end),
-            },
+            "range": _range(self.range),
             "base": self.base,
             "staging": self.staging,
             "at": instant_text(self.at),
             "verdict": self.verdict.value,
             "results": [result.document() for result in self.results],
-            "rows": {"before": sum(each.base.rows for each in self.buckets), "after": self.digest.rows},
+            "rows": {"before": self.rows_before, "after": self.digest.rows},
             "digest": self.digest.text,
             "buckets": [_bucket(each) for each in self.buckets],
             "ledger": asdict(self.ledger),
@@ -103,6 +104,16 @@ class Report:
                 "rows": [{"before": each.before, "after": each.after} for each in self.differences.rows],
             },
         }
+
+
+def _range(part: TargetPart) -> dict[str, Any]:
+    """No start and end: all of the table. No column: it has no time."""
+    return {
+        "column": None if part.axis is None else part.axis.column,
+        "grain": None if part.axis is None else part.axis.grain.value,
+        "start": None if part.start is None else instant_text(part.start),
+        "end": None if part.end is None else instant_text(part.end),
+    }
 
 
 def _bucket(bucket: Bucket) -> dict[str, Any]:

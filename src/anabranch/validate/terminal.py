@@ -31,14 +31,21 @@ def print_report(report: Report, console: Console) -> None:
     for result in report.failed:
         for line in _samples(result):
             console.print(Text(line, "dim", overflow="fold"))
-    start, end = (instant_text(at)[:16].replace("T", " ") for at in (report.range.start, report.range.end))
-    before, after = sum(bucket.base.rows for bucket in report.buckets), report.digest.rows
+    before, after = report.rows_before, report.digest.rows
     changed = sum(bucket.changed for bucket in report.buckets)
-    grain = report.range.axis.grain.value
     console.print()
-    rows = f"{before:,} rows before, {after:,} after; {changed:,} of {counted(len(report.buckets), grain)} changed."
-    console.print(Text(f"{printable(report.table)}, {start} to {end} UTC: {rows}"))
+    rows = f"{before:,} rows before, {after:,} after"
+    if report.range.axis is not None:
+        rows += f"; {changed:,} of {counted(len(report.buckets), report.bucket)} changed"
+    console.print(Text(f"{printable(report.table)}, {_span(report)}: {rows}."))
     console.print(Text(*_verdict(report)))
+
+
+def _span(report: Report) -> str:
+    if report.range.start is None or report.range.end is None:
+        return "all of it"
+    start, end = (instant_text(at)[:16].replace("T", " ") for at in (report.range.start, report.range.end))
+    return f"{start} to {end} UTC"
 
 
 def _samples(result: Result) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING
 
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.iceberg.whole import WholeTarget
 from anabranch.adapters.kafka.groups import consumer_groups, lag
 from anabranch.adapters.kafka.topics import describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.close.closure import Closure
 from anabranch.close.isolation import REPLAY_PREFIX, Certificate, certify, groups_document, read_groups
 from anabranch.contract.backfill import Backfill as Contract
+from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.plan.asked import contract_hash
 from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.slices import Ranges, Slice, ranges_of
+from anabranch.plan.slices import OFFSETS_PER_SLICE, Ranges, Slice, cut, ranges_of
 from anabranch.project.model import as_plain
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.promotion import BehindError, Promotion, ValidatedRun
@@ -54,6 +56,8 @@ MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
+TURN_SECONDS = 60
+"""How long live is asked to wait, where each of its commits has to be replayed before a promotion."""
 
 
 def operator() -> tuple[str, str]:
@@ -112,7 +116,8 @@ class BackfillRun:
 
     @cached_property
     def target(self) -> IcebergTarget:
-        return IcebergTarget(self.workplace.catalog.open(), self.plan.target.table)
+        kind = WholeTarget if self.plan.strategy.whole_table else IcebergTarget
+        return kind(self.workplace.catalog.open(), self.plan.target.table)
 
     @property
     def folder(self) -> Path:
@@ -149,7 +154,7 @@ class BackfillRun:
         return take_staging(hold, self.plan, self.target)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
-        return self.target.staged(staging.branch, self.plan.target.base)
+        return self.target.staged(staging.branch, self.plan.root)
 
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
         """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
@@ -212,17 +217,49 @@ class BackfillRun:
     def promote(self, hold: Hold, watch: Watch, now: datetime) -> int:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
-        for _ in range(CATCH_UP_ROUNDS):
+        try:
+            return self._catch_up_and_join(hold, watch, now)
+        finally:
+            if isinstance(self.target, WholeTarget):
+                self.target.give_turn_back(self.run_id)
+
+    def _catch_up_and_join(self, hold: Hold, watch: Watch, now: datetime) -> int:
+        for number in range(CATCH_UP_ROUNDS):
             self._finish_catching_up(hold, watch, now)
             staging = self.staging(hold)
-            caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
+            caught, reached = frozenset[int](), self._reached(staging)
+            if not self.plan.strategy.whole_table:
+                caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
             try:
-                return Promotion(hold, self.target, self._validated(hold), staging, caught)()
+                return Promotion(hold, self.target, self._validated(hold), staging, caught, reached)()
             except BehindError as error:
                 behind = error
-                self.replay(hold, watch, tuple(_slice_of(commit) for commit in error.behind.commits))
+                if number and isinstance(self.target, WholeTarget):
+                    # The first round may take long. After it there is little left, and live can wait for that.
+                    self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
+                self.replay(hold, watch, self._missed(error.behind.commits, reached))
                 self.validate(hold, now)
         raise behind
+
+    def _reached(self, staging: Staging) -> dict[int, int]:
+        """How far staging has come, by partition, where the whole table is replayed."""
+        reached = {} if self.plan.state is None else dict(self.plan.state.position)
+        for each in self.staged(staging):
+            for partition, (_, end) in each.offsets.items():
+                reached[partition] = max(end, reached.get(partition, 0))
+        return reached
+
+    def _missed(self, commits: Sequence[Commit], reached: Mapping[int, int]) -> tuple[Slice, ...]:
+        """What to replay of live's commits: each on its own, or where the whole table is replayed all together.
+
+        Together they are one merge, so that each round is shorter than the one before even if live commits often.
+        """
+        if not self.plan.strategy.whole_table:
+            return tuple(_slice_of(commit) for commit in commits)
+        ends = {partition: end for commit in commits for partition, (_, end) in commit.offsets.items()}
+        ranges = {p: ((reached.get(p, 0), end),) for p, end in sorted(ends.items()) if reached.get(p, 0) < end}
+        pieces = cut(ranges, OFFSETS_PER_SLICE)
+        return tuple(Slice(f"{CATCH_UP}{commits[-1].snapshot}-{piece.id}", piece.offsets) for piece in pieces)
 
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
         """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
@@ -234,6 +271,11 @@ class BackfillRun:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since."""
 
         def by_rows(staging: Staging, note: CommitNote) -> int:
+            if isinstance(self.target, WholeTarget):
+                from anabranch.adapters.spark.merge_rollback import MergeRollback
+
+                code = code_digest(self.workplace.folder, self.pipeline)
+                return MergeRollback(self.target, self._writer(), code)(staging, note)
             from anabranch.adapters.spark.row_rollback import RowRollback
 
             return RowRollback(self._spark, self.workplace.catalog, self.target)(staging, note)

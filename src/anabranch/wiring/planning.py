@@ -10,7 +10,7 @@ from pathlib import Path
 from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
-from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, usable_axis
+from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
@@ -22,7 +22,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked, ask
-from anabranch.plan.axis import TimeAxis
+from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
 from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
 from anabranch.plan.offsets import lookups
@@ -97,6 +97,8 @@ class ProjectPresent:
             return None, None, False
         line = ancestry(table, table.current_snapshot())
         base_kept = any(snapshot.snapshot_id == self.plan.target.base for snapshot in line)
+        if isinstance(self.plan.target.partitions, WholeTable):
+            return schema_digest(table), shown_axis(table, self.pipeline.spec.event_time.field), base_kept
         try:
             return schema_digest(table), usable_axis(table), base_kept
         except NotPartitionedByTimeError:

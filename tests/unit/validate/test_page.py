@@ -148,16 +148,16 @@ def buckets_at(*numbers: int) -> Iterator[Bucket]:
 
 
 def test_a_hole_is_drawn_as_one() -> None:
-    drawn = columns(tuple(buckets_at(FIRST, FIRST + 3)), RANGE)
+    drawn = columns(tuple(buckets_at(FIRST, FIRST + 3)), RANGE.axis.grain)
     assert [bucket.base.rows for bucket in drawn] == [1, 0, 0, 1]
 
 
 def test_one_row_of_the_far_future_does_not_squeeze_the_rest() -> None:
-    assert len(columns(tuple(buckets_at(FIRST, FIRST + 1, FIRST + 50_000_000)), RANGE)) == 3
+    assert len(columns(tuple(buckets_at(FIRST, FIRST + 1, FIRST + 50_000_000)), RANGE.axis.grain)) == 3
 
 
 def test_merged_columns_keep_every_row() -> None:
-    drawn = columns(tuple(buckets_at(*range(FIRST, FIRST + 2500))), RANGE)
+    drawn = columns(tuple(buckets_at(*range(FIRST, FIRST + 2500))), RANGE.axis.grain)
     assert len(drawn) <= COLUMNS
     assert sum(bucket.base.rows for bucket in drawn) == 2500
 

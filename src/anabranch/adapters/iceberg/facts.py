@@ -13,10 +13,11 @@ from pyiceberg.types import TimestampType, TimestamptzType
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
+from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked
-from anabranch.plan.axis import PartitionRange, TimeAxis, everything, widen
+from anabranch.plan.axis import Grain, TargetPart, TimeAxis, WholeTable, everything, widen
 from anabranch.plan.facts import LiveHistory, TargetFacts
 from anabranch.promote.history import Author
 from anabranch.runs.canonical import canonical
@@ -31,8 +32,7 @@ class IcebergTables:
     def measure(self, asked: Asked) -> TargetFacts:
         name, pipeline = asked.pipeline.spec.target.table, asked.pipeline.metadata.name
         table = IcebergTarget(self.catalog, name).load()
-        axis = usable_axis(table)
-        partitions = _partitions(axis, asked)
+        partitions = _part(table, asked)
         head = table.current_snapshot()
         files = [] if head is None else list(files_in(table, head.snapshot_id, partitions).values())
         return TargetFacts(
@@ -44,10 +44,14 @@ class IcebergTables:
             files=len(files),
             rows=sum(file.record_count for file in files),
             live=live_history(table, head, pipeline),
+            states=states(table, pipeline) if asked.strategy.whole_table else (),
         )
 
 
-def _partitions(axis: TimeAxis, asked: Asked) -> PartitionRange:
+def _part(table: Table, asked: Asked) -> TargetPart:
+    if asked.strategy.whole_table:
+        return WholeTable(shown_axis(table, asked.pipeline.spec.event_time.field), asked.start)
+    axis = usable_axis(table)
     if asked.start is None or asked.end is None:
         return everything(axis)
     return widen(axis, asked.start, asked.end)
@@ -64,6 +68,21 @@ def usable_axis(table: Table) -> TimeAxis:
             next_step="partition the target by the hour, day, month or year of a timestamp column",
         )
     return axis
+
+
+def shown_axis(table: Table, event_time: str) -> TimeAxis | None:
+    """The time to show rows by, where it does not matter for moving files: the partitioning's, or a column's days.
+
+    Of several timestamp columns it is the one named like the event's time.
+    """
+    try:
+        return usable_axis(table)
+    except NotPartitionedByTimeError:
+        fields = table.schema().fields
+        moments = [f.name for f in fields if isinstance(f.field_type, TimestampType | TimestamptzType)]
+        named = [name for name in moments if name.lower() == event_time.lower()]
+        chosen = named or (moments if len(moments) == 1 else [])
+        return TimeAxis(chosen[0], Grain.DAY) if chosen else None
 
 
 def schema_digest(table: Table) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, LessThan, Reference
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThan, Reference
 from pyiceberg.expressions.literals import literal
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus
 from pyiceberg.table import Table
@@ -14,7 +14,7 @@ from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Tr
 from pyiceberg.types import TimestamptzType
 
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.axis import Grain, PartitionRange, TimeAxis
+from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -55,8 +55,10 @@ def time_axis(table: Table) -> TimeAxis:
     )
 
 
-def rows_in(table: Table, partitions: PartitionRange) -> BooleanExpression:
+def rows_in(table: Table, partitions: TargetPart) -> BooleanExpression:
     """The rows of the range, as a filter. Bounds carry a zone when the column does."""
+    if isinstance(partitions, WholeTable):
+        return AlwaysTrue()
     zoned = isinstance(table.schema().find_field(partitions.axis.column).field_type, TimestamptzType)
     start, end = (
         moment.isoformat() if zoned else moment.replace(tzinfo=None).isoformat()
@@ -66,7 +68,7 @@ def rows_in(table: Table, partitions: PartitionRange) -> BooleanExpression:
     return And(GreaterThanOrEqual(term=column, value=literal(start)), LessThan(term=column, value=literal(end)))
 
 
-def files_in(table: Table, snapshot: int, partitions: PartitionRange) -> dict[str, DataFile]:
+def files_in(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
     """Every data file of `snapshot` that lies in the range, by path. A file is wholly inside, or we refuse."""
     found: dict[str, DataFile] = {}
     for task in table.scan(row_filter=rows_in(table, partitions), snapshot_id=snapshot).plan_files():
@@ -76,7 +78,8 @@ def files_in(table: Table, snapshot: int, partitions: PartitionRange) -> dict[st
                 untouched=NOTHING_TOUCHED,
                 next_step="compact the range (`CALL …system.rewrite_data_files`), then plan again",
             )
-        _require_inside(table, task.file, partitions)
+        if isinstance(partitions, PartitionRange):
+            _require_inside(table, task.file, partitions)
         found[task.file.file_path] = task.file
     return found
 
@@ -89,7 +92,7 @@ class Changed:
     removed: frozenset[str]
 
 
-def changed_in(table: Table, snapshot: Snapshot, partitions: PartitionRange) -> Changed:
+def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Changed:
     """Read from the manifests that the commit itself wrote, so that a long history costs no more than its commits.
 
     A file whose partition can't be told, or a row-level delete, counts as inside: better to look twice than to lose.
@@ -102,12 +105,18 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: PartitionRange) -> 
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
             if entry.snapshot_id != snapshot.snapshot_id or entry.status is ManifestEntryStatus.EXISTING:
                 continue
-            number = _ordinal(table, entry.data_file, partitions.axis)
-            if number is None or number in partitions:
+            if _may_be_inside(table, entry.data_file, partitions):
                 is_new_row_data = entry.data_file.content is DataFileContent.DATA
                 kept = entry.status is ManifestEntryStatus.ADDED and is_new_row_data
                 (added if kept else removed).add(entry.data_file.file_path)
     return Changed(frozenset(added), frozenset(removed))
+
+
+def _may_be_inside(table: Table, file: DataFile, partitions: TargetPart) -> bool:
+    if isinstance(partitions, WholeTable):
+        return True
+    number = _ordinal(table, file, partitions.axis)
+    return number is None or number in partitions
 
 
 def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) -> None:

@@ -34,6 +34,8 @@ class LiveCommit:
     """UUID of the topic the offsets belong to."""
     rows: int
     """How many rows the batch added."""
+    event_time: str | None = None
+    """The newest event that live had written by then."""
 
     @property
     def position(self) -> dict[int, int]:
@@ -79,4 +81,5 @@ def _commit(snapshot: Snapshot, said: dict[str, str]) -> LiveCommit:
         props.read_offsets(said),
         said[TOPIC],
         int(said.get("added-records", "0")),
+        said.get(props.EVENT_TIME),
     )

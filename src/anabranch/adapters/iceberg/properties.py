@@ -20,6 +20,11 @@ PIPELINE = "anabranch.pipeline"
 CODE = "anabranch.code"
 QUERY = "anabranch.query"
 BATCH = "anabranch.batch"
+ROOT = "anabranch.root"
+"""Of a promotion of the whole table: the sequence number of the state it was replayed from. States of later ones
+hold what the promotion has corrected."""
+EVENT_TIME = "anabranch.event-time"
+"""The newest event that live has written so far."""
 LEDGER = "anabranch.ledger"
 """What became of every offset of the slice, committed with its rows."""
 

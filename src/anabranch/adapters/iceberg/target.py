@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -13,13 +13,22 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commit_once import CommitOnce
+from anabranch.adapters.iceberg.commits import (
+    MAIN,
+    back,
+    operation_of,
+    point,
+    remove_refs,
+    replace_files,
+    require,
+    said_by,
+)
 from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.axis import TargetPart
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
 from anabranch.replay.slice_ledger import SliceLedger
@@ -28,15 +37,6 @@ from anabranch.replay.staging import StagedSlice, Staging, epoch_of, scratch_bra
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
-MAIN = "main"
-_FOR_EVER = 2**63 - 1
-_LONGEST_RUN = 90 * 24 * 3600 * 1000
-# Whatever the table's settings say, expiry may not take the way back, nor a branch's commits: they are the authority
-# on what was replayed. Milliseconds.
-_KEPT: dict[SnapshotRefType, dict[str, int]] = {
-    SnapshotRefType.TAG: {"max-ref-age-ms": _FOR_EVER},
-    SnapshotRefType.BRANCH: {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": _LONGEST_RUN},
-}
 ATTEMPTS = 100
 
 
@@ -63,7 +63,7 @@ class IcebergTarget:
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         self._catalog = catalog
-        self._commits: dict[tuple[int, PartitionRange], Commit] = {}
+        self._commits: dict[tuple[int, TargetPart], Commit] = {}
         self.name = name
 
     def load(self) -> Table:
@@ -88,15 +88,16 @@ class IcebergTarget:
         """The staging branches of the run, of whatever epoch."""
         return _branches(self.load(), run)
 
-    def stage(self, branch: str, base: int, partitions: PartitionRange, properties: Mapping[str, str]) -> None:
-        """The branch as `base` with the range taken out, in one commit. Once made, again is no change."""
+    def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
+        """The branch as `root` with a part taken out, or all of it, in one commit. Once made, again is no change."""
 
         def change(table: Table, tx: Transaction) -> None:
             if branch not in table.metadata.refs:
-                _point(tx, branch, base, SnapshotRefType.BRANCH)
-                new = _replace(tx, branch, files_in(table, base, partitions).values(), [], properties)
-                _point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
-                _require(tx, {branch: None})
+                point(tx, branch, root, SnapshotRefType.BRANCH)
+                if taken_out is not None:
+                    new = replace_files(tx, branch, files_in(table, root, taken_out).values(), [], properties)
+                    point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
+                require(tx, {branch: None})
 
         self._change_refs(change)
 
@@ -106,9 +107,9 @@ class IcebergTarget:
         def change(table: Table, tx: Transaction) -> None:
             if new not in table.metadata.refs and old in table.metadata.refs:
                 head = table.metadata.refs[old].snapshot_id
-                _point(tx, new, head, SnapshotRefType.BRANCH)
-                _remove(tx, [old])
-                _require(tx, {old: head, new: None})
+                point(tx, new, head, SnapshotRefType.BRANCH)
+                remove_refs(tx, [old])
+                require(tx, {old: head, new: None})
 
         self._change_refs(change)
 
@@ -116,7 +117,7 @@ class IcebergTarget:
         """The slices that the branch holds, oldest first: the authority on progress."""
         slices = []
         for snapshot in self._line(self.load(), branch, base):
-            said = _said(snapshot)
+            said = said_by(snapshot)
             if props.SLICE in said:
                 slices.append(
                     StagedSlice(
@@ -129,7 +130,7 @@ class IcebergTarget:
                 )
         return slices
 
-    def survey(self, base: int, partitions: PartitionRange) -> Survey:
+    def survey(self, base: int, partitions: TargetPart) -> Survey:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
         table = self.load()
         line = self._line(table, MAIN, base)
@@ -144,13 +145,13 @@ class IcebergTarget:
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main that carries this commit id, if the commit ever took effect."""
-        found = (s.snapshot_id for s in _back(self.load(), MAIN) if _said(s).get(props.COMMIT) == commit_id)
+        found = (s.snapshot_id for s in back(self.load(), MAIN) if said_by(s).get(props.COMMIT) == commit_id)
         return next(found, None)
 
     def authors(self, run: str) -> set[Author]:
         """As whom the run has committed to main, as far back as history is kept."""
-        line = _back(self.load(), MAIN)
-        return {props.author(_said(s), _operation(s)) for s in line if _said(s).get(props.RUN) == run}
+        line = back(self.load(), MAIN)
+        return {props.author(said_by(s), operation_of(s)) for s in line if said_by(s).get(props.RUN) == run}
 
     def join_in(self, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
         """The range as staging has it, plus the files in `keep`, in one commit against the head that was surveyed.
@@ -159,10 +160,10 @@ class IcebergTarget:
         """
         table = self.load()
         staged = files_in(table, staging.snapshot, staging.partitions)
-        with self._commit(table) as tx:
-            _point(tx, staging.before, survey.head, SnapshotRefType.TAG)
+        with self.commit(table) as tx:
+            point(tx, staging.before, survey.head, SnapshotRefType.TAG)
             new = self._replace_range(tx, table, survey.head, survey.present - set(keep), staged, staging, note)
-            _point(tx, staging.after, new, SnapshotRefType.TAG)
+            point(tx, staging.after, new, SnapshotRefType.TAG)
         return new
 
     def take_out(self, staging: Staging, note: CommitNote) -> int:
@@ -181,7 +182,7 @@ class IcebergTarget:
                 next_step="the rollback goes by rows instead of files, which needs Spark",
             )
         back = {path: file for path, file in former.items() if path not in joined}
-        with self._commit(table) as tx:
+        with self.commit(table) as tx:
             return self._replace_range(tx, table, head, promoted, back, staging, note)
 
     def make_scratch(self, staging: Staging) -> Scratch:
@@ -190,9 +191,9 @@ class IcebergTarget:
 
         def change(table: Table, tx: Transaction) -> None:
             head = table.metadata.refs[MAIN].snapshot_id
-            _point(tx, staging.scratch, head, SnapshotRefType.BRANCH)
-            _replace(tx, staging.scratch, files_in(table, head, staging.partitions).values(), [], {})
-            _require(tx, {MAIN: head, staging.branch: staging.snapshot})
+            point(tx, staging.scratch, head, SnapshotRefType.BRANCH)
+            replace_files(tx, staging.scratch, files_in(table, head, staging.partitions).values(), [], {})
+            require(tx, {MAIN: head, staging.branch: staging.snapshot})
             made[:] = [head]
 
         self._change_refs(change)
@@ -207,7 +208,7 @@ class IcebergTarget:
         present = files_in(table, scratch.head, staging.partitions)
         both = set(present) & set(former)
         back = {path: file for path, file in {**former, **later}.items() if path not in both}
-        with self._commit(table) as tx:
+        with self.commit(table) as tx:
             return self._replace_range(tx, table, scratch.head, set(present) - both, back, staging, note)
 
     def _replace_range(
@@ -219,6 +220,7 @@ class IcebergTarget:
         add: Mapping[str, DataFile],
         staging: Staging,
         note: CommitNote,
+        more: Mapping[str, str] | None = None,
     ) -> int:
         """On main, against exactly `head`: these files of the range out, those in, no data rewritten.
 
@@ -228,15 +230,17 @@ class IcebergTarget:
         if table.metadata.refs[MAIN].snapshot_id != head:
             raise self._moved()
         present = files_in(table, head, staging.partitions)
-        new = _replace(tx, MAIN, [present[path] for path in remove], add.values(), props.of_note(note))
-        _require(tx, {MAIN: head, staging.branch: staging.snapshot})
+        new = replace_files(
+            tx, MAIN, [present[path] for path in remove], add.values(), {**props.of_note(note), **(more or {})}
+        )
+        require(tx, {MAIN: head, staging.branch: staging.snapshot})
         return new
 
     def remove_refs(self, run: str) -> None:
         """Remove every branch and tag of the run, in one commit; again is no change."""
 
         def change(table: Table, tx: Transaction) -> None:
-            _remove(tx, [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")])
+            remove_refs(tx, [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")])
 
         self._change_refs(change)
 
@@ -252,8 +256,8 @@ class IcebergTarget:
             stray = {name: ref.snapshot_id for name, ref in table.metadata.refs.items() if name in mine}
             passed = any(epoch_of(branch) > epoch for branch in _branches(table, run))
             if stray and (passed or unused):
-                _remove(tx, stray)
-                _require(tx, stray)
+                remove_refs(tx, stray)
+                require(tx, stray)
 
         self._change_refs(change)
 
@@ -262,7 +266,7 @@ class IcebergTarget:
         for attempt in range(ATTEMPTS):
             table = self.load()
             try:
-                with self._commit(table) as tx:
+                with self.commit(table) as tx:
                     change(table, tx)
             except MovedError:
                 if attempt == ATTEMPTS - 1:
@@ -270,7 +274,7 @@ class IcebergTarget:
             else:
                 return
 
-    def _commit(self, table: Table) -> CommitOnce:
+    def commit(self, table: Table) -> CommitOnce:
         return CommitOnce(table, self._moved)
 
     def _moved(self) -> MovedError:
@@ -283,7 +287,7 @@ class IcebergTarget:
 
     def _line(self, table: Table, ref: str, base: int) -> list[Snapshot]:
         """The snapshots after `base` up to the ref's head, oldest first."""
-        kept = list(_back(table, ref))
+        kept = list(back(table, ref))
         after = list(takewhile(lambda snapshot: snapshot.snapshot_id != base, kept))
         if len(after) == len(kept):
             raise HistoryGoneError(
@@ -301,62 +305,15 @@ def _branches(table: Table, run: str) -> list[str]:
     return sorted(ref for ref in table.metadata.refs if ref.startswith(prefix))
 
 
-def _commit_of(table: Table, snapshot: Snapshot, partitions: PartitionRange) -> Commit:
-    said = _said(snapshot)
+def _commit_of(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Commit:
+    said = said_by(snapshot)
     changed = changed_in(table, snapshot, partitions)
     return Commit(
         snapshot.snapshot_id,
-        props.author(said, _operation(snapshot)),
+        props.author(said, operation_of(snapshot)),
         said.get(props.RUN),
         said.get(props.CODE),
         props.read_offsets(said),
         changed.added,
         changed.removed,
     )
-
-
-def _replace(
-    tx: Transaction, ref: str, remove: Iterable[DataFile], add: Iterable[DataFile], properties: Mapping[str, str]
-) -> int:
-    change = tx.update_snapshot(snapshot_properties=dict(properties), branch=ref).overwrite()
-    for file in remove:
-        change.delete_data_file(file)
-    for file in add:
-        change.append_data_file(file)
-    change.commit()
-    return change.snapshot_id
-
-
-def _back(table: Table, ref: str) -> Iterator[Snapshot]:
-    """The snapshots that led to the ref's head, newest first, as far back as they are kept."""
-    snapshot = table.snapshot_by_name(ref)
-    while snapshot is not None:
-        yield snapshot
-        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
-
-
-def _point(tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType) -> None:
-    told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot, **_KEPT[kind]}
-    tx._stage((SetSnapshotRefUpdate.model_validate(told),))
-
-
-def _remove(tx: Transaction, refs: Iterable[str]) -> None:
-    tx._stage(tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}) for ref in refs))
-
-
-def _require(tx: Transaction, refs: Mapping[str, int | None]) -> None:
-    """Make the catalog check, in the commit itself, that each ref stands where we saw it (None: is not there).
-
-    Set past `_stage`, which keeps one requirement of each type and would drop all refs but the first in silence.
-    """
-    tx._requirements = tuple(
-        AssertRefSnapshotId.model_validate({"ref": ref, "snapshot-id": snapshot}) for ref, snapshot in refs.items()
-    )
-
-
-def _said(snapshot: Snapshot) -> dict[str, str]:
-    return dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-
-
-def _operation(snapshot: Snapshot) -> str:
-    return snapshot.summary.operation.value if snapshot.summary else ""

@@ -10,6 +10,7 @@ from pyspark.sql.types import DataType, StructType
 
 from anabranch.adapters.spark.json_types import as_read, converted, flawed
 from anabranch.adapters.spark.moments import event_time
+from anabranch.adapters.spark.record_keys import with_key
 from anabranch.contract.pipeline import EventTime, PipelineSpec
 
 NOT_OF_THE_SCHEMA = "value is not JSON of the schema"
@@ -65,13 +66,15 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
         .when(F.col(EVENT_TIME).isNull(), NO_EVENT_TIME)
     )
     reasoned = timed.withColumn(REASON, F.when(_evaluated_once(), reason))
-    return reasoned.select(
+    decoded = reasoned.select(
         *schema.names,
         *("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers", EVENT_TIME, REASON),
         F.col("_value").isNull().alias(TOMBSTONE),
         F.when(F.col(REASON).isNotNull(), F.col("_value")).alias(RAW),
         (F.coalesce(F.length("_key"), F.lit(0)) + F.coalesce(F.length("_value"), F.lit(0))).alias(BYTES),
     )
+    key = spec.source.key
+    return decoded if key is None else with_key(decoded, key, reason=REASON, tombstone=TOMBSTONE)
 
 
 def declared_columns(spec: PipelineSpec) -> StructType:

@@ -11,6 +11,7 @@ from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.axis import PartitionRange
 from anabranch.promote.target import CommitNote
 from anabranch.replay.staging import Staging
 
@@ -48,5 +49,8 @@ class RowRollback:
         return self.target.put_back(staging, scratch, note)
 
     def _range(self, rows: DataFrame, staging: Staging) -> DataFrame:
-        moment = F.col(f"`{staging.partitions.axis.column}`")
-        return rows.where((moment >= F.lit(staging.partitions.start)) & (moment < F.lit(staging.partitions.end)))
+        partitions = staging.partitions
+        if not isinstance(partitions, PartitionRange):
+            raise TypeError("a table that is replaced as a whole is not rolled back by rows")
+        moment = F.col(f"`{partitions.axis.column}`")
+        return rows.where((moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end)))

@@ -49,6 +49,11 @@ def align(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> D
     column left out would become null, and a cast could change values, with nobody told.
     """
     require_coordinates(rows)
+    return fit(rows, target, keep=keep)
+
+
+def fit(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> DataFrame:
+    """The same for rows that need not say which record they come from."""
     _refuse_doubles(rows)
     given = {field.name.lower(): field for field in rows.schema.fields}
     wanted = {field.name.lower() for field in target.fields}
@@ -74,6 +79,17 @@ def align(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> D
         )
     columns = [F.col(f"`{given[field.name.lower()].name}`").alias(field.name) for field in target.fields]
     return rows.select(*columns, *(F.col(name) for name in keep if name.lower() not in wanted))
+
+
+def require_keys(columns: StructType, keys: Sequence[str]) -> None:
+    """Refuse a table that lacks a column by which its rows are told apart."""
+    known = {field.name.lower() for field in columns.fields}
+    missing = [key for key in keys if key.lower() not in known]
+    if missing:
+        raise _refused(
+            f"The target has no column {', '.join(missing)}, which target.keys names.",
+            f"name columns of the table under target.keys: {', '.join(columns.names)}",
+        )
 
 
 def time_column(columns: StructType, event_time_field: str) -> str:

@@ -21,6 +21,9 @@ from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
+from anabranch.adapters.spark.keyed import Fates, KeyedChanges, change_counts
+from anabranch.adapters.spark.merging import merge
+from anabranch.adapters.spark.pinning import pinned
 from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_timestamp, read_plainly
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
 from anabranch.adapters.spark.rows import COORDINATES, align
@@ -30,12 +33,15 @@ from anabranch.close.isolation import REPLAY_PREFIX
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.axis import PartitionRange
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.replay.ledger import Account, settle
 from anabranch.replay.replayer import SliceDone
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
+
+PartitionCounts = Mapping[int, Mapping[str, int]]
 
 SAFE = "Production is as before. The slices before this one are in staging; this one is not."
 
@@ -83,12 +89,31 @@ class SparkSliceWriter:
             read = _read_counts(decoded, self._in_range())
             self._set_aside(piece, decoded, sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
+            if self.plan.strategy.whole_table:
+                return self._merge(piece, staging, decoded, read)
             with _kept(self._rows(decoded)) as rows:
                 self._require_in_range(piece, rows)
-                ledger = self._ledger(piece, read, _row_counts(rows))
+                ledger = self._ledger(piece, read, _row_counts(rows), _appended)
                 reach("slice.write.after")
                 snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
         return SliceDone(snapshot, ledger)
+
+    def _merge(self, piece: Slice, staging: Staging, decoded: DataFrame, read: PartitionCounts) -> SliceDone:
+        """What the slice changes by key, merged into the state that the branch has."""
+        table = spark_name(self.catalog, self.plan.target.table)
+        branch = f"{table}.`branch_{staging.branch}`"
+        keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
+        with pinned(keyed.of(decoded, self.spark.table(branch))) as changes:
+            keyed.require_sound(changes)
+            ledger = self._ledger(piece, read, change_counts(changes), keyed.fates)
+            reach("slice.write.after")
+            said = self._said(piece, staging, ledger)
+            reach("slice.commit.before")
+            merge(
+                changes, branch, keyed.keys, keyed.columns.names, said, lambda: self._landed(piece, staging) is not None
+            )
+        reach("slice.commit.after")
+        return SliceDone(self._require_landed(piece, staging), ledger)
 
     def _read(self, piece: Slice) -> DataFrame:
         return read_offsets(
@@ -105,6 +130,8 @@ class SparkSliceWriter:
 
     def _in_range(self) -> Column:
         partitions = self.plan.target.partitions
+        if not isinstance(partitions, PartitionRange):
+            return F.lit(True)
         return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(partitions.end))
 
     def _set_aside(self, piece: Slice, decoded: DataFrame, bad: int) -> None:
@@ -122,6 +149,8 @@ class SparkSliceWriter:
     def _require_in_range(self, piece: Slice, rows: DataFrame) -> None:
         """A row outside would be put into partitions that are not replaced, beside what live has written there."""
         partitions = self.plan.target.partitions
+        if not isinstance(partitions, PartitionRange):
+            return
         moment = F.col(f"`{partitions.axis.column}`")
         inside = (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
         stray = rows.where(~F.coalesce(inside, F.lit(False))).select(*COORDINATES, moment.alias("at")).first()
@@ -135,7 +164,11 @@ class SparkSliceWriter:
             )
 
     def _ledger(
-        self, piece: Slice, read: Mapping[int, Mapping[str, int]], rows: Mapping[int, Mapping[str, int]]
+        self,
+        piece: Slice,
+        read: PartitionCounts,
+        rows: PartitionCounts,
+        fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
     ) -> SliceLedger:
         client = self.kafka.client(self.client_id)
         begins = offset_ranges(client, describe_topic(client, self.plan.source.topic))
@@ -143,7 +176,8 @@ class SparkSliceWriter:
             partition: _account(
                 piece.offsets[partition],
                 read.get(partition, {}),
-                rows.get(partition, {}),
+                rows.get(partition, {}).get("rows", 0),
+                fates(read.get(partition, {}), rows.get(partition, {})),
                 compacted=bool(self.plan.source.compacted),
                 earliest=begins[partition][0],
             )
@@ -160,14 +194,17 @@ class SparkSliceWriter:
                 )
         return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts)
 
-    def _commit(self, rows: DataFrame, piece: Slice, staging: Staging, ledger: SliceLedger) -> int:
-        said = {
+    def _said(self, piece: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
+        return {
             props.RUN: self.run_id,
             props.EPOCH: str(staging.epoch),
             props.SLICE: piece.id,
             props.OFFSETS: props.write_offsets(piece.offsets),
             props.LEDGER: json.dumps(ledger.document(), separators=(",", ":")),
         }
+
+    def _commit(self, rows: DataFrame, piece: Slice, staging: Staging, ledger: SliceLedger) -> int:
+        said = self._said(piece, staging, ledger)
         options = {f"snapshot-property.{name}": value for name, value in said.items()}
         branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
         reach("slice.commit.before")
@@ -180,6 +217,9 @@ class SparkSliceWriter:
                 raise
             return landed
         reach("slice.commit.after")
+        return self._require_landed(piece, staging)
+
+    def _require_landed(self, piece: Slice, staging: Staging) -> int:
         snapshot = self._landed(piece, staging)
         if snapshot is None:
             raise SliceFailedError(
@@ -193,7 +233,7 @@ class SparkSliceWriter:
     def _landed(self, piece: Slice, staging: Staging) -> int | None:
         target = IcebergTarget(self.catalog.open(), self.plan.target.table)
         try:
-            staged = target.staged(staging.branch, self.plan.target.base)
+            staged = target.staged(staging.branch, staging.root or self.plan.root)
         except HistoryGoneError:
             return None
         return next((each.snapshot for each in staged if each.slice_id == piece.id), None)
@@ -241,22 +281,29 @@ def _row_counts(rows: DataFrame) -> dict[int, dict[str, int]]:
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
 
+def _appended(read: Mapping[str, int], rows: Mapping[str, int]) -> Fates:
+    """Where each event becomes its rows on its own. Tombstones are none."""
+    output = rows.get("events", 0)
+    return Fates(output, read.get("in_range", 0) - output + read.get("tombstones", 0), 0)
+
+
 def _account(
     offsets: tuple[int, int],
     read: Mapping[str, int],
-    rows: Mapping[str, int],
+    rows: int,
+    fates: Fates,
     *,
     compacted: bool,
     earliest: int,
 ) -> Account:
-    output = rows.get("events", 0)
     return settle(
         *offsets,
-        output=output,
-        filtered=read.get("in_range", 0) - output + read.get("tombstones", 0),
+        output=fates.output,
+        filtered=fates.filtered,
+        superseded=fates.superseded,
         out_of_range=read.get("out_of_range", 0),
         quarantined=read.get("bad", 0),
-        rows=rows.get("rows", 0),
+        rows=rows,
         compacted_topic=compacted,
         earliest=earliest,
     )

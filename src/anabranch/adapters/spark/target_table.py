@@ -7,9 +7,11 @@ from pyspark.sql.types import StructType
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.decode import decode, events_of
-from anabranch.adapters.spark.rows import align, own_columns, require_coordinates, time_column
+from anabranch.adapters.spark.keyed import KeyedChanges
+from anabranch.adapters.spark.rows import align, own_columns, require_coordinates, require_keys, time_column
 from anabranch.adapters.spark.transform import Transform
-from anabranch.contract.pipeline import Pipeline, PipelineSpec
+from anabranch.contract.columns import ddl
+from anabranch.contract.pipeline import KEYED, Pipeline, PipelineSpec
 
 KAFKA_COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
@@ -45,6 +47,8 @@ def ensure_target(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeli
     Asked before the first record is read, so that a transform that does not fit costs nothing.
     """
     name = spark_name(catalog, pipeline.spec.target.table)
+    if pipeline.spec.pipeline_class in KEYED:
+        return _ensure_keyed(spark, catalog, pipeline, transform)
     rows = transform(empty_events(spark, pipeline.spec))
     if not spark.catalog.tableExists(name):
         _create(spark, catalog, pipeline, rows)
@@ -57,11 +61,30 @@ def _create(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, ro
     require_coordinates(rows)
     columns = own_columns(rows)
     axis = time_column(columns, pipeline.spec.event_time.field)
+    _make(spark, catalog, pipeline, columns, f"PARTITIONED BY (hours(`{axis}`))")
+
+
+def _ensure_keyed(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, transform: Transform) -> StructType:
+    """A new table is not partitioned: its rows are found by key, and replaced as a whole or not at all."""
+    spec = pipeline.spec
+    name = spark_name(catalog, spec.target.table)
+    events = decode(spark.createDataFrame([], KAFKA_COLUMNS), spec)
+    if not spark.catalog.tableExists(name):
+        declared = None if spec.target.columns is None else StructType.fromDDL(ddl(spec.target.columns))
+        columns = declared if isinstance(declared, StructType) else own_columns(transform(events_of(events)))
+        _make(spark, catalog, pipeline, columns, "")
+    table = spark.table(name)
+    require_keys(table.schema, spec.target.keys or ())
+    KeyedChanges(spec, transform, table.schema).of(events, table)
+    return table.schema
+
+
+def _make(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, columns: StructType, by: str) -> None:
     written = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in columns.fields)
     properties = ", ".join(f"'{key}'='{value}'" for key, value in PROPERTIES.items())
     database = pipeline.spec.target.table.split(".")[0]
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{catalog.name}`.`{database}`")
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {spark_name(catalog, pipeline.spec.target.table)} ({written}) USING iceberg "
-        f"PARTITIONED BY (hours(`{axis}`)) TBLPROPERTIES ({properties})"
+        f"{by} TBLPROPERTIES ({properties})"
     )

@@ -22,6 +22,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 
 EVENTS = "events"
+STATE = "state"
 _ATTEMPTS = 5
 _VIEW = RLock()
 """The view's name is fixed by what users write, so only one call at a time may hold it."""
@@ -43,17 +44,20 @@ class CodeMovingError(AnabranchError):
 
 
 class Transform:
-    """Turns a DataFrame of events into one of rows. `digest` is of exactly the code that is loaded."""
+    """Turns a DataFrame of events into one of rows. `digest` is of exactly the code that is loaded.
 
-    def __init__(self, folder: Path, file: Path, digest: str, act: Callable[[DataFrame], Any]) -> None:
+    One of class ordered is given a second one: the rows that the table has for the keys of the events.
+    """
+
+    def __init__(self, folder: Path, file: Path, digest: str, act: Callable[..., Any]) -> None:
         self.folder = folder
         self.file = file
         self.digest = digest
         self._act = act
 
-    def __call__(self, events: DataFrame) -> DataFrame:
+    def __call__(self, events: DataFrame, state: DataFrame | None = None) -> DataFrame:
         with self.blamed():
-            rows = self._act(events)
+            rows = self._act(events) if state is None else self._act(events, state)
         if not isinstance(rows, DataFrame):
             raise NotRowsError(
                 f"The transform in {self.file.name} returned {type(rows).__name__} instead of a DataFrame.",
@@ -122,9 +126,9 @@ def _python(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
     if not callable(function):
         raise _unloadable(f"It has no function {name}.", module)
 
-    def act(events: DataFrame) -> Any:
+    def act(*frames: DataFrame) -> Any:
         with modules.at_home():
-            return function(events)
+            return function(*frames)
 
     return Transform(folder, file, digest, act)
 
@@ -133,17 +137,20 @@ def _sql(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
     file = folder / (pipeline.spec.transform.sql or "")
     text = file.read_text(encoding="utf-8").strip().rstrip(";")
 
-    def act(events: DataFrame) -> Any:
-        session = events.sparkSession
+    def act(*frames: DataFrame) -> Any:
+        views = dict(zip((EVENTS, STATE), frames, strict=False))
+        session = frames[0].sparkSession
         # Anything but a query would be carried out at once, a DROP TABLE too. Only a query can stand in brackets.
         session._jsparkSession.sessionState().sqlParser().parsePlan(f"SELECT * FROM ({text}\n)")  # noqa: S608
         with _VIEW:
             # The query is resolved here and now, so that the view may go before the rows are computed.
-            events.createOrReplaceTempView(EVENTS)
+            for name, frame in views.items():
+                frame.createOrReplaceTempView(name)
             try:
                 return session.sql(text)
             finally:
-                session.catalog.dropTempView(EVENTS)
+                for name in views:
+                    session.catalog.dropTempView(name)
 
     return Transform(folder, file, digest, act)
 

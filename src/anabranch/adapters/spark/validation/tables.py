@@ -14,7 +14,7 @@ from pyspark.sql.types import DateType, TimestampNTZType
 
 from anabranch.adapters.spark.validation.rows import named
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.axis import Grain, PartitionRange, beginning
+from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, beginning
 from anabranch.validate.measures import Column
 
 _FUNCTIONS = {Grain.HOUR: "hours", Grain.DAY: "days", Grain.MONTH: "months", Grain.YEAR: "years"}
@@ -48,12 +48,12 @@ def own_session(spark: SparkSession, catalog: str) -> SparkSession:
 
 @dataclass(frozen=True)
 class TableReader:
-    """One table in one catalog, and the range of its partitions that a plan replaces."""
+    """One table in one catalog, and what of it a plan replaces."""
 
     session: SparkSession
     catalog: str
     table: str
-    partitions: PartitionRange
+    partitions: TargetPart
 
     @property
     def name(self) -> str:
@@ -81,18 +81,28 @@ class TableReader:
     def rows(self, snapshot: int) -> DataFrame:
         """The rows of the range as of a snapshot."""
         frame = self.at(snapshot)
+        if not isinstance(self.partitions, PartitionRange):
+            return frame
         return frame.where(self.within(frame, self.partitions.first, self.partitions.after))
 
     def within(self, frame: DataFrame, first: int, after: int) -> SparkColumn:
         """Whether a row lies in partitions [first, after). Compared with constants, so that files are skipped."""
+        if self.partitions.axis is None:
+            return sf.lit(True)
         grain, time = self.partitions.axis.grain, named(self.partitions.axis.column)
         kind = frame.schema[self.partitions.axis.column].dataType
         start, end = (_literal(kind, beginning(grain, number).isoformat()[:19]) for number in (first, after))
         return (time >= start) & (time < end)
 
     def bucket(self) -> SparkColumn:
-        """The number of a row's partition, counted by the table format itself."""
+        """The number of a row's partition, counted by the table format itself.
+
+        Where the whole table is replaced, a row may have no time: it counts with those of 1970.
+        """
         axis = self.partitions.axis
+        return sf.lit(0) if axis is None else sf.coalesce(self._number(axis), sf.lit(0))
+
+    def _number(self, axis: TimeAxis) -> SparkColumn:
         call = f"`{self.catalog}`.system.{_FUNCTIONS[axis.grain]}(`{axis.column.replace('`', '``')}`)"
         return sf.expr(f"unix_date({call})" if axis.grain is Grain.DAY else call)
 
@@ -109,9 +119,9 @@ class TableReader:
         value = self.iceberg().snapshot(snapshot).summary().get(key)
         return None if value is None else str(value)
 
-    def axis_fields(self) -> list[str]:
+    def axis_fields(self, axis: TimeAxis) -> list[str]:
         """The names of the partition fields along the time axis, under whatever partitioning."""
-        table, axis = self.iceberg(), self.partitions.axis
+        table = self.iceberg()
         source = table.schema().findField(axis.column).fieldId()
         found = []
         for spec in table.specs().values():

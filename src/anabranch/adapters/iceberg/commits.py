@@ -1,0 +1,93 @@
+"""One commit to a table through its catalog: tried once, on exactly the state that was looked at. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+
+MAIN = "main"
+_FOR_EVER = 2**63 - 1
+_LONGEST_RUN = 90 * 24 * 3600 * 1000
+# Whatever the table's settings say, expiry may not take the way back, nor a branch's commits: they are the authority
+# on what was replayed. Milliseconds.
+ONLY_THE_HEAD = {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": 1, "min-snapshots-to-keep": 1}
+"""A branch that holds nothing of its history back from expiry."""
+_KEPT: dict[SnapshotRefType, dict[str, int]] = {
+    SnapshotRefType.TAG: {"max-ref-age-ms": _FOR_EVER},
+    SnapshotRefType.BRANCH: {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": _LONGEST_RUN},
+}
+
+
+def replace_files(
+    tx: Transaction, ref: str, remove: Iterable[DataFile], add: Iterable[DataFile], properties: Mapping[str, str]
+) -> int:
+    change = tx.update_snapshot(snapshot_properties=dict(properties), branch=ref).overwrite()
+    for file in remove:
+        change.delete_data_file(file)
+    for file in add:
+        change.append_data_file(file)
+    change.commit()
+    return change.snapshot_id
+
+
+def back(table: Table, ref: str) -> Iterator[Snapshot]:
+    """The snapshots that led to the ref's head, newest first, as far back as they are kept."""
+    snapshot = table.snapshot_by_name(ref)
+    while snapshot is not None:
+        yield snapshot
+        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
+def point(
+    tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType, kept: Mapping[str, int] | None = None
+) -> None:
+    """`kept` says what of it expiry leaves; without it, all that a run needs."""
+    told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot, **(_KEPT[kind] if kept is None else kept)}
+    tx._stage((SetSnapshotRefUpdate.model_validate(told),))
+
+
+def for_so_long(keep: timedelta) -> dict[str, int]:
+    """A tag that expiry removes after this time."""
+    return {"max-ref-age-ms": keep // timedelta(milliseconds=1)}
+
+
+def as_it_is(table: Table, ref: str) -> dict[str, int]:
+    """What expiry leaves of a ref that is there: moving it must not change that."""
+    now = table.metadata.refs[ref]
+    told = {
+        "max-ref-age-ms": now.max_ref_age_ms,
+        "max-snapshot-age-ms": now.max_snapshot_age_ms,
+        "min-snapshots-to-keep": now.min_snapshots_to_keep,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def remove_refs(tx: Transaction, refs: Iterable[str]) -> None:
+    tx._stage(tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}) for ref in refs))
+
+
+def require(tx: Transaction, refs: Mapping[str, int | None]) -> None:
+    """Make the catalog check, in the commit itself, that each ref stands where we saw it (None: is not there).
+
+    Set past `_stage`, which keeps one requirement of each type and would drop all refs but the first in silence.
+    """
+    tx._requirements = tuple(
+        AssertRefSnapshotId.model_validate({"ref": ref, "snapshot-id": snapshot}) for ref, snapshot in refs.items()
+    )
+
+
+def said_by(snapshot: Snapshot) -> dict[str, str]:
+    return dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+
+
+def operation_of(snapshot: Snapshot) -> str:
+    return snapshot.summary.operation.value if snapshot.summary else ""

@@ -1,0 +1,82 @@
+"""The branch that live merges on: main follows it in one commit, if main is still what was merged onto. No JVM."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, as_it_is, point, require, said_by
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.promote.target import MovedError
+
+TURN = re.compile(r"ab_.+_turn_(\d+)")
+"""A tag by which a promotion asks live to let it go first, until the second since 1970 that it names."""
+LONGEST_TURN = 60
+"""Seconds. Live waits no longer, whoever has died meanwhile or has another clock."""
+POLL_SECONDS = 0.2
+
+
+def turn_until(table: Table) -> int:
+    """When the last turn that somebody has asked for is over; 0: nobody has."""
+    asked = (TURN.fullmatch(name) for name in table.metadata.refs)
+    return max((int(found[1]) for found in asked if found), default=0)
+
+
+class LiveBranch:
+    """Of one pipeline. A merge reads before it writes: what it has read must be what it is joined to."""
+
+    def __init__(
+        self,
+        target: IcebergTarget,
+        pipeline: str,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._target = target
+        self._clock = clock
+        self._sleep = sleep
+        self.name = f"ab_live_{pipeline}"
+
+    def begin(self) -> int | None:
+        """Put the branch where main is, and return that snapshot; None: the table has none yet.
+
+        A promotion that has asked for its turn goes first, until its time is over: each of our commits sends it back
+        to catch up, and without this it might never be through.
+        """
+        latest = self._clock() + LONGEST_TURN
+        while self._clock() < min(latest, turn_until(self._target.load())):
+            self._sleep(POLL_SECONDS)
+        for _ in range(2):
+            table = self._target.load()
+            refs = table.metadata.refs
+            head = refs[MAIN].snapshot_id if MAIN in refs else None
+            mine = refs[self.name].snapshot_id if self.name in refs else None
+            if head is None or mine == head:
+                return head
+            try:
+                with self._target.commit(table) as tx:
+                    point(tx, self.name, head, SnapshotRefType.BRANCH, ONLY_THE_HEAD)
+                    require(tx, {MAIN: head, self.name: mine})
+            except MovedError as error:
+                moved = error
+            else:
+                return head
+        raise moved
+
+    def has(self, commit: str) -> bool:
+        """Whether the branch's last commit is this one."""
+        last = self._target.load().snapshot_by_name(self.name)
+        return last is not None and said_by(last).get(props.COMMIT) == commit
+
+    def join(self, onto: int) -> None:
+        """Let main follow the branch. Raises MovedError, with main as it was, if main is no longer `onto`."""
+        table = self._target.load()
+        head = table.metadata.refs[self.name].snapshot_id
+        with self._target.commit(table) as tx:
+            point(tx, MAIN, head, SnapshotRefType.BRANCH, as_it_is(table, MAIN))
+            require(tx, {MAIN: onto, self.name: head})

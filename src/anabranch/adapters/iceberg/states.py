@@ -1,0 +1,101 @@
+"""States of a table that a replay may start from, by its own history and by tags that keep some of them. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.commits import MAIN, back, for_so_long, operation_of, point, require, said_by
+from anabranch.adapters.iceberg.live import TOPIC
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.plan.states import State
+from anabranch.promote.history import Author
+from anabranch.promote.target import MovedError
+
+TAG = "ab_state_"
+"""What the tags of kept states begin with."""
+_NEVER = 2**63 - 1
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def states(table: Table, pipeline: str) -> tuple[State, ...]:
+    """Every good state, newest first: those in main's history, and those that tags have kept from expiry."""
+    tags = {ref.snapshot_id: name for name, ref in table.metadata.refs.items() if name.startswith(TAG)}
+    kept = (table.snapshot_by_id(snapshot) for snapshot in tags)
+    found = {s.snapshot_id: s for s in (*_good(table, pipeline), *kept) if s is not None}
+    ordered = sorted(found.values(), key=_sequence, reverse=True)
+    return tuple(_state(snapshot, tags.get(snapshot.snapshot_id)) for snapshot in ordered)
+
+
+def _good(table: Table, pipeline: str) -> Iterator[Snapshot]:
+    """Live's commits that no later promotion has corrected, and that are not of a promotion that was taken back."""
+    corrected_after = _NEVER
+    taken_back: str | None = None
+    for snapshot in back(table, MAIN):
+        said = said_by(snapshot)
+        author = props.author(said, operation_of(snapshot))
+        if taken_back is not None:
+            if author is Author.PROMOTION and said.get(props.RUN) == taken_back:
+                taken_back = None
+        elif author is Author.ROLLBACK:
+            taken_back = said.get(props.RUN)
+        elif author is Author.PROMOTION and props.ROOT in said:
+            corrected_after = min(int(said[props.ROOT]), corrected_after)
+        elif author is Author.LIVE and said.get(props.PIPELINE) == pipeline and _sequence(snapshot) <= corrected_after:
+            yield snapshot
+
+
+def tags_after(table: Table, sequence: int) -> list[str]:
+    """The tags of kept states that were committed after the one with this sequence number."""
+    found = []
+    for name, ref in table.metadata.refs.items():
+        snapshot = table.snapshot_by_id(ref.snapshot_id) if name.startswith(TAG) else None
+        if snapshot is not None and _sequence(snapshot) > sequence:
+            found.append(name)
+    return found
+
+
+def newest_kept(table: Table) -> datetime | None:
+    """When the newest state that a tag keeps was committed."""
+    kept = (table.snapshot_by_id(ref.snapshot_id) for name, ref in table.metadata.refs.items() if name.startswith(TAG))
+    return max((_moment(snapshot) for snapshot in kept if snapshot is not None), default=None)
+
+
+def keep_state(target: IcebergTarget, snapshot: int, keep: timedelta) -> bool:
+    """Tag this snapshot, which must be main's head, for so long.
+
+    False, with nothing changed, if somebody has committed since: it may be a promotion that has corrected this very
+    state, and a tag would make it a good one again.
+    """
+    table = target.load()
+    at = table.snapshot_by_id(snapshot)
+    if at is None or table.metadata.refs[MAIN].snapshot_id != snapshot:
+        return False
+    try:
+        with target.commit(table) as tx:
+            point(tx, f"{TAG}{at.timestamp_ms}", snapshot, SnapshotRefType.TAG, for_so_long(keep))
+            require(tx, {MAIN: snapshot})
+    except MovedError:
+        return False
+    return True
+
+
+def _state(snapshot: Snapshot, tag: str | None) -> State:
+    said = said_by(snapshot)
+    position = {partition: end for partition, (_, end) in props.read_offsets(said).items()}
+    return State(
+        snapshot.snapshot_id, tag, said.get(TOPIC, ""), position, said.get(props.EVENT_TIME), _moment(snapshot)
+    )
+
+
+def _moment(snapshot: Snapshot) -> datetime:
+    return datetime.fromtimestamp(0, timezone.utc) + snapshot.timestamp_ms * _MILLISECOND
+
+
+def _sequence(snapshot: Snapshot) -> int:
+    return snapshot.sequence_number or 0

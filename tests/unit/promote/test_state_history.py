@@ -1,0 +1,35 @@
+"""What commits since the base mean where the whole table is replaced: every live commit is caught up with."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge_state
+
+FILE = frozenset({"a.parquet"})
+
+
+@pytest.mark.parametrize(
+    ("added", "removed", "code"), list(product((FILE, frozenset()), (FILE, frozenset()), ("mine", "old")))
+)
+def test_every_live_commit_beyond_staging_is_replayed(
+    added: frozenset[str], removed: frozenset[str], code: str
+) -> None:
+    commit = Commit(1, Author.LIVE, None, code, {0: (10, 20), 1: (5, 5)}, added, removed)
+    assert judge_state([commit], run="r", reached={0: 10, 1: 5}) == CatchUp((commit,))
+    assert judge_state([commit], run="r", reached={0: 20, 1: 5}) == Clear(frozenset())
+    assert judge_state([commit], run="r", reached={1: 5}) == CatchUp((commit,)), "a partition that is new"
+
+
+def test_others_block_unless_they_changed_no_row() -> None:
+    for author in (Author.FOREIGN, Author.PROMOTION, Author.ROLLBACK, Author.LIVE):
+        commit = Commit(1, author, "another", None, {}, FILE)
+        assert judge_state([commit], run="r", reached={}) == Blocked(commit), author
+        assert judge_state([Commit(1, author, "another")], run="r", reached={}) == Clear(frozenset())
+    for fine in (
+        Commit(1, Author.REWRITE, None, None, {}, FILE, FILE),
+        Commit(1, Author.ROLLBACK, "r", None, {}, FILE),
+    ):
+        assert judge_state([fine], run="r", reached={}) == Clear(frozenset())
