@@ -14,7 +14,7 @@ from anabranch.validate.report import Verdict
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("kind", (UPSERT, ORDERED), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [UPSERT, ORDERED], ids=lambda kind: kind.name)
 def test_every_commit_takes_effect_once(
     damaged: Callable[[Kind], Scene], kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
