@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
 from anabranch.contract.code import code_digest
+from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED
@@ -25,6 +26,7 @@ from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, requi
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
+from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.slices import Offsets
 from anabranch.wiring.workplace import Workplace
 
@@ -35,13 +37,15 @@ def plan_backfill(
     """The plan for the contract in this file, as the world is now."""
     loaded = load_contract(workplace.loaded, contract)
     asked = ask(loaded.backfill, loaded.pipeline.pipeline, now)
+    unpinned = require_repeatable(asked.pipeline, find_unpinned(workplace.folder, asked.pipeline))
     code = code_digest(workplace.folder, asked.pipeline)
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
     target_facts = IcebergTables(_catalog(workplace, asked)).measure(asked)
     window = lookups(target_facts.partitions, asked.slack, everything=asked.everything)
     source_facts = source.measure(asked.pipeline.spec.source.topic, window)
-    return make_plan(asked, code, source_facts, target_facts, now=now, offsets_per_slice=offsets_per_slice)
+    planned = make_plan(asked, code, source_facts, target_facts, now=now, offsets_per_slice=offsets_per_slice)
+    return replace(planned, outlook=with_unpinned(planned.outlook, unpinned))
 
 
 def _catalog(workplace: Workplace, asked: Asked) -> Catalog:
