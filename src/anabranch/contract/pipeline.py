@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from anabranch.contract.columns import check_columns, ddl
 from anabranch.contract.transform import Transform
+from anabranch.contract.window import EventWindow
 from anabranch.project.model import Envelope, Part, Positive, Whole, Words
 from anabranch.project.quantities import Duration
 from anabranch.project.refusals import Problem, refusal, refuse
@@ -141,6 +142,11 @@ class PipelineSpec(Part):
     transform: Transform = Field(
         description="What turns events into rows.", examples=[{"python": "transforms.orders:transform"}]
     )
+    window: EventWindow | None = Field(
+        default=None,
+        description="Which events make up a row, and how long late ones are waited for; needed for the class windowed.",
+        examples=[{"kind": "tumbling", "size": "1h", "lateness": "10m"}],
+    )
     target: Target = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
     consumer_group: Annotated[str, AfterValidator(_group)] = Field(
         description="The group to which live commits its progress, so that Kafka's tools show its lag.",
@@ -155,7 +161,7 @@ class PipelineSpec(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> PipelineSpec:
-        problems = [*self._event_time_problems(), *self._key_problems()]
+        problems = [*self._event_time_problems(), *self._key_problems(), *self._window_problems()]
         if problems:
             raise refusal(*problems)
         return self
@@ -179,6 +185,14 @@ class PipelineSpec(Part):
     def _key_problems(self) -> Iterator[Problem]:
         if self.pipeline_class == "upsert" and not self.target.keys:
             yield Problem("a pipeline of class upsert needs the keys of its rows", "keys: [order_id]", ("target",))
+
+    def _window_problems(self) -> Iterator[Problem]:
+        if self.pipeline_class == "windowed" and self.window is None:
+            write = "window: {kind: tumbling, size: 1h, lateness: 10m}"
+            yield Problem("a pipeline of class windowed needs its window", write, ())
+        if self.pipeline_class != "windowed" and self.window is not None:
+            what = f"only the class windowed has a window, and this is {self.pipeline_class}"
+            yield Problem(what, "class: windowed", ("window",))
 
 
 class Pipeline(Envelope):

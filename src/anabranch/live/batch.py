@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -43,6 +43,8 @@ class Seen:
     records: int
     bad: int
     event_time: str | None
+    late: int = 0
+    """Events that a window was already written without."""
 
 
 @dataclass
@@ -90,6 +92,10 @@ class BatchWriter:
                 self.failure = self.failure or error
                 raise
 
+    def shape(self, records: DataFrame) -> DataFrame:
+        """What the stream itself does with the records before they come here as batches: nothing, without state."""
+        return records
+
     def finish(self) -> None:
         """Return once no batch is at work; none begins after that."""
         with self._at_work:
@@ -101,6 +107,7 @@ class BatchWriter:
         offsets = batch_offsets(self.checkpoint, number, self.pipeline.spec.source.topic)
         commit = live_commit_id(query, number)
         if not self._resumed and self._is_there(commit, number, offsets):
+            self._again(batch)
             seen, rows = Seen(0, 0, None), 0
         else:
             seen, rows = self._write(batch, query, number, offsets)
@@ -108,8 +115,11 @@ class BatchWriter:
         reach("live.group.before")
         self.commit_group({partition: end for partition, (_, end) in offsets.items()})
         reach("live.group.after")
-        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time)
+        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time, seen.late)
         self.report(done, offsets)
+
+    def _again(self, batch: DataFrame) -> None:
+        """What a batch that is in the table still needs done: nothing, where a batch is only its rows."""
 
     def _is_there(self, commit: str, number: int, offsets: Offsets) -> bool:
         """Whether the table has the batch. If not, it must stand exactly where the batch begins."""
@@ -135,7 +145,7 @@ class BatchWriter:
         # Kept, because the records are gone through three times: to count, to set aside, to write.
         decoded = decode(batch, self.pipeline.spec).persist()
         try:
-            seen = _count(decoded)
+            seen = count_seen(decoded)
             # Asked after reading: a topic made again never gets its former UUID back.
             self.still_same_topic()
             commit = live_commit_id(query, number)
@@ -181,14 +191,18 @@ class BatchWriter:
         return last_live_commit(table, self.pipeline.metadata.name)
 
 
-def _count(decoded: DataFrame) -> Seen:
+def count_seen(decoded: DataFrame, late: Column | None = None) -> Seen:
     good = F.when(F.col(REASON).isNull(), F.col(EVENT_TIME))
     found = decoded.agg(
-        F.count(F.lit(1)).alias("records"), F.count(REASON).alias("bad"), F.unix_micros(F.max(good)).alias("newest")
+        F.count(F.lit(1)).alias("records"),
+        F.count(REASON).alias("bad"),
+        F.unix_micros(F.max(good)).alias("newest"),
+        F.count_if(F.lit(False) if late is None else F.col(REASON).isNull() & late).alias("late"),
     ).first()
     if found is None:
         raise AssertionError("an aggregate without groups has one row")
-    return Seen(found["records"], found["bad"], None if found["newest"] is None else _text(found["newest"]))
+    newest = None if found["newest"] is None else _text(found["newest"])
+    return Seen(found["records"], found["bad"], newest, found["late"])
 
 
 def _text(micros: int) -> str:

@@ -24,6 +24,7 @@ from enum import Enum
 
 from anabranch.plan.axis import EPOCH, PartitionRange
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
+from anabranch.plan.reading import Reading
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -61,8 +62,8 @@ class Missing:
     """The timestamp (ms) of the first record still there; None: there is none."""
 
 
-def lookups(partitions: PartitionRange, slack: timedelta, *, everything: bool) -> Lookups:
-    """Which timestamps to look up for these partitions of the target."""
+def lookups(partitions: PartitionRange | Reading, slack: timedelta, *, everything: bool) -> Lookups:
+    """Which timestamps to look up for these partitions of the target, or for this span of event time."""
     if everything:
         return Lookups(None, None)
     return Lookups(max(0, _floor(partitions.start - slack)), _ceiling(partitions.end + 2 * slack))

@@ -158,7 +158,7 @@ def _of_retention(
 
 def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[Caution]:
     axis, field = target.partitions.axis, asked.pipeline.spec.event_time.field
-    if axis.column.lower() != field.lower():
+    if asked.pipeline.spec.window is None and axis.column.lower() != field.lower():
         yield Caution(
             "other-time-column",
             f"{target.table} is partitioned by {axis.column}, and event time is {field}: the transform must keep each "

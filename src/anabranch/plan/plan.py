@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from anabranch.plan.axis import Grain, PartitionRange, TimeAxis
+from anabranch.plan.reading import Reading
 from anabranch.plan.slices import Offsets, Slice
 from anabranch.runs.canonical import canonical, instant, instant_text
 
@@ -64,6 +65,8 @@ class Plan:
     slices: tuple[Slice, ...]
     checks: tuple[str, ...] = ()
     """What validation will look at, by name."""
+    reading: Reading | None = None
+    """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
 
     def document(self) -> dict[str, Any]:
         """The plan as plain JSON values: what is printed, stored and hashed."""
@@ -74,7 +77,11 @@ class Plan:
         for end in ("asked_start", "asked_end"):
             moment = getattr(self.target, end)
             plan["target"][end] = None if moment is None else instant_text(moment)
-        plan["slices"] = [{"id": each.id, "offsets": _pairs(each.offsets)} for each in self.slices]
+        plan["slices"] = [_slice(each) for each in self.slices]
+        if self.reading is None:
+            del plan["reading"]
+        else:
+            plan["reading"] = [instant_text(moment) for moment in (self.reading.start, self.reading.end)]
         plan["checks"] = list(self.checks)
         return plan
 
@@ -101,9 +108,25 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         code=document["code"],
         source=Source(**source),
         target=Target(**target),
-        slices=tuple(Slice(each["id"], _offsets(each["offsets"])) for each in document["slices"]),
+        slices=tuple(_read_slice(each) for each in document["slices"]),
         checks=tuple(document.get("checks", ())),
+        reading=None if "reading" not in document else Reading(*(instant(text) for text in document["reading"])),
     )
+
+
+def _slice(piece: Slice) -> dict[str, Any]:
+    said: dict[str, Any] = {"id": piece.id, "offsets": _pairs(piece.offsets)}
+    if piece.reads is not None:
+        said["reads"] = _pairs(piece.reads)
+    if piece.windows is not None:
+        said["windows"] = list(piece.windows)
+    return said
+
+
+def _read_slice(said: Mapping[str, Any]) -> Slice:
+    reads = _offsets(said["reads"]) if "reads" in said else None
+    windows = (said["windows"][0], said["windows"][1]) if "windows" in said else None
+    return Slice(said["id"], _offsets(said["offsets"]), reads, windows)
 
 
 def _pairs(offsets: Offsets) -> dict[str, list[int]]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from anabranch.plan.asked import Asked, contract_hash
 from anabranch.plan.checks import checks_of
-from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import Reach, lookups, reach
 from anabranch.plan.outlook import Outlook, look_ahead
 from anabranch.plan.plan import Plan, Source, Target
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.slices import cut, slice_size
+from anabranch.plan.slices import Offsets, Slice, cut, slice_size
+from anabranch.plan.windows import Piece, reading, require_closed, split, window_slices
 from anabranch.project.quantities import format_moment
 
 
@@ -39,15 +40,18 @@ def make_plan(
     *,
     now: datetime,
     offsets_per_slice: int | None = None,
+    look: Callable[[Lookups], SourceFacts] | None = None,
 ) -> Planned:
     """The plan, or the first reason why there can be none.
 
+    `look` measures the topic for a part of the range, since slices of windows are cut by time and not by offsets.
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
     base = judge_target(asked, target)
     judge_partitions(asked, source)
     live = live_position(source, target)
-    window = lookups(target.partitions, asked.slack, everything=asked.everything)
+    wanted = require_closed(asked, target)
+    window = lookups(wanted or target.partitions, asked.slack, everything=asked.everything)
     judge_retention(asked, source, target, window, live)
     reaches = {
         number: reach(facts, window, asked.slack, live.get(number))
@@ -69,10 +73,31 @@ def make_plan(
             compacted=source.compacted,
         ),
         target=_target(asked, target, base),
-        slices=cut(ranges, offsets_per_slice or slice_size(ranges)),
+        slices=_slices(asked, target, source, ranges, live, offsets_per_slice or slice_size(ranges), look),
+        reading=wanted,
         checks=checks_of(asked.backfill, asked.pipeline),
     )
     return Planned(asked, plan, look_ahead(asked, source, target, reaches, now))
+
+
+def _slices(
+    asked: Asked,
+    target: TargetFacts,
+    source: SourceFacts,
+    ranges: Offsets,
+    live: Mapping[int, int],
+    size: int,
+    look: Callable[[Lookups], SourceFacts] | None,
+) -> tuple[Slice, ...]:
+    window = asked.pipeline.spec.window
+    if window is None:
+        return cut(ranges, size)
+    parts = [target.partitions] if look is None else split(target.partitions, len(cut(ranges, size)))
+    pieces = [
+        Piece(part, source if look is None else look(lookups(reading(window, part), asked.slack, everything=False)))
+        for part in parts
+    ]
+    return window_slices(asked, pieces, ranges, live)
 
 
 def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:

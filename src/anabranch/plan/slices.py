@@ -15,6 +15,15 @@ class Slice:
 
     id: str
     offsets: Offsets
+    """What it answers for in the ledger. All slices together have each offset of the plan once."""
+    reads: Offsets | None = None
+    """What it reads, where that is more: windows need events that other slices answer for."""
+    windows: tuple[int, int] | None = None
+    """[first, after): the partitions of the target that it computes, by number."""
+
+    @property
+    def needed(self) -> Offsets:
+        return self.offsets if self.reads is None else self.reads
 
     @property
     def width(self) -> int:

@@ -85,7 +85,9 @@ def describe(step: Step) -> str:
             return f"branch {table} from snapshot {base}, the range taken out ({out})"
         case ReplaySlice(piece):
             parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(piece.offsets.items()))
-            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts})"
+            wider = sum(end - start for start, end in piece.needed.values()) - piece.width
+            more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
+            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
         case Promote(table, files, rows):

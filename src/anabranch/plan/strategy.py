@@ -11,6 +11,8 @@ from anabranch.plan.refusals import PlanRefusedError
 class Strategy(str, Enum):
     REPLACE_PARTITIONS = "replace-partitions"
     """Whole time partitions of the target are taken out, and the rows of the replayed events put in."""
+    WINDOWS = "windows"
+    """The same for windows: each slice computes its windows whole, from every event they are made of."""
 
 
 class ClassNotSupportedError(PlanRefusedError):
@@ -20,15 +22,14 @@ class ClassNotSupportedError(PlanRefusedError):
 _LEGAL: dict[PipelineClass, tuple[Strategy, ...]] = {
     "stateless": (Strategy.REPLACE_PARTITIONS,),
     "upsert": (),
-    "windowed": (),
+    "windowed": (Strategy.WINDOWS,),
     "ordered": (),
 }
 _WHY_NOT: dict[PipelineClass, str] = {
     "stateless": "",
     "upsert": "a row is the last event of its key, and that event may lie outside the range: "
     "replacing time partitions would bring back older rows or lose newer ones",
-    "windowed": "a window at the edge of the range needs events from beyond it, "
-    "which a replay of the range alone does not see",
+    "windowed": "",
     "ordered": "a row depends on every event before it, also on those before the range",
 }
 
@@ -44,7 +45,7 @@ def choose_strategy(pipeline: str, pipeline_class: PipelineClass) -> Strategy:
         return legal[0]
     raise ClassNotSupportedError(
         f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}.",
-        next_step="only pipelines of class stateless can be backfilled by this version; "
+        next_step="only pipelines of class stateless and windowed can be backfilled by this version; "
         "change the class only if each event really becomes its rows on its own",
         pipeline=pipeline,
         pipeline_class=pipeline_class,

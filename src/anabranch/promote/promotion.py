@@ -86,7 +86,12 @@ class Promotion:
         plan = self.validated.plan
         survey = self.target.survey(plan.target.base, plan.target.partitions)
         verdict = judge(
-            survey.commits, run=self.hold.run_id, code=plan.code, staged=self.staged, present=survey.present
+            survey.commits,
+            run=self.hold.run_id,
+            code=plan.code,
+            staged=self.staged,
+            present=survey.present,
+            windows=plan.reading is not None,
         )
         match verdict:
             case Clear():

@@ -9,6 +9,7 @@ from functools import reduce
 from operator import add
 
 from anabranch.plan.slices import Slice
+from anabranch.replay.late import NONE_LATE, LateEvents
 
 CATCH_UP = "live-"
 """How the id of a slice begins that replays a live commit made after the base. No plan has such slices."""
@@ -33,6 +34,8 @@ class Account:
     """Deleted by retention before they were read."""
     rows: int = 0
     """Rows written. Not a fate: one event may give several rows."""
+    windowed: int = 0
+    """Events that windows of the range were computed from. Which of them a row owes itself to, a sum does not say."""
 
     def __add__(self, other: Account) -> Account:
         return Account(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
@@ -71,6 +74,7 @@ class SliceAccount:
 
     slice: Slice
     partitions: Mapping[int, Account]
+    late: LateEvents = NONE_LATE
 
     @property
     def total(self) -> Account:
@@ -112,16 +116,26 @@ def settle(
     rows: int,
     compacted_topic: bool,
     earliest: int,
+    windowed: int = 0,
 ) -> Account:
     """The account of [start, end) from what was counted; the offsets left over are explained as a gap.
 
     More counted than there are offsets leaves a negative gap, and an account that does not balance: a record
     counted twice must not be hidden here.
     """
-    missing = end - start - (output + filtered + out_of_range + quarantined)
+    missing = end - start - (output + filtered + out_of_range + quarantined + windowed)
     gap = explain_gap(missing, compacted_topic=compacted_topic, earliest=earliest, start=start)
     return Account(
-        end - start, output, filtered, out_of_range, quarantined, gap.transaction, gap.compacted, gap.lost, rows
+        end - start,
+        output,
+        filtered,
+        out_of_range,
+        quarantined,
+        gap.transaction,
+        gap.compacted,
+        gap.lost,
+        rows,
+        windowed,
     )
 
 

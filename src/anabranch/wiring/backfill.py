@@ -260,10 +260,12 @@ class BackfillRun:
     def _writer(self) -> SliceWriter:
         from anabranch.adapters.spark.slices import SparkSliceWriter
         from anabranch.adapters.spark.transform import load_transform, ship
+        from anabranch.adapters.spark.window_slices import WindowSliceWriter
 
         transform = load_transform(self.workplace.folder, self.pipeline)
         ship(self._spark, transform, self.pipeline)
-        return SparkSliceWriter(
+        kind = SparkSliceWriter if self.pipeline.spec.window is None else WindowSliceWriter
+        return kind(
             self._spark, self.workplace.kafka, self.workplace.catalog, self.plan, self.pipeline, transform, self.run_id
         )
 
@@ -283,7 +285,10 @@ class BackfillRun:
         return [entry.outcome_details or {} for entry in done]
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
-        return [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in self.staged(staging)]
+        return [
+            SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts, each.ledger.late)
+            for each in self.staged(staging)
+        ]
 
     def _catch_ups(self, staging: Staging) -> list[StagedSlice]:
         return [each for each in self.staged(staging) if each.slice_id.startswith(CATCH_UP)]
@@ -305,7 +310,7 @@ class BackfillRun:
         needed: dict[int, tuple[int, int]] = {}
         for piece in wanted:
             if piece.id not in there:
-                for partition, (start, end) in piece.offsets.items():
+                for partition, (start, end) in piece.needed.items():
                     first, last = needed.get(partition, (start, end))
                     needed[partition] = (min(first, start), max(last, end))
         return needed

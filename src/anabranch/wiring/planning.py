@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
@@ -28,6 +29,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
 from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.slices import Offsets
+from anabranch.plan.windows import require_closed
 from anabranch.wiring.workplace import Workplace
 
 
@@ -42,9 +44,19 @@ def plan_backfill(
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
     target_facts = IcebergTables(_catalog(workplace, asked)).measure(asked)
-    window = lookups(target_facts.partitions, asked.slack, everything=asked.everything)
-    source_facts = source.measure(asked.pipeline.spec.source.topic, window)
-    planned = make_plan(asked, code, source_facts, target_facts, now=now, offsets_per_slice=offsets_per_slice)
+    wanted = require_closed(asked, target_facts)
+    window = lookups(wanted or target_facts.partitions, asked.slack, everything=asked.everything)
+    topic = asked.pipeline.spec.source.topic
+    source_facts = source.measure(topic, window)
+    planned = make_plan(
+        asked,
+        code,
+        source_facts,
+        target_facts,
+        now=now,
+        offsets_per_slice=offsets_per_slice,
+        look=partial(source.measure, topic),
+    )
     return replace(planned, outlook=with_unpinned(planned.outlook, unpinned))
 
 

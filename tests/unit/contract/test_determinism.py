@@ -14,8 +14,8 @@ from anabranch.plan.repeatable import NotRepeatableError, require_repeatable
 from anabranch.project.scaffold import plan_project, write_project
 
 
-def in_sql(text: str, **given: frozenset[str]) -> list[tuple[int, str]]:
-    return [(each.line, each.name) for each in find_in_sql(text, "f.sql", **given)]
+def in_sql(text: str, columns: frozenset[str] = frozenset()) -> list[tuple[int, str]]:
+    return [(each.line, each.name) for each in find_in_sql(text, "f.sql", columns=columns)]
 
 
 def in_python(text: str) -> list[tuple[int, str]]:

@@ -18,6 +18,7 @@ from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import PartitionRange, TimeAxis, everything, widen
 from anabranch.plan.facts import LiveHistory, TargetFacts
+from anabranch.plan.windows import first_touched
 from anabranch.promote.history import Author
 from anabranch.runs.canonical import canonical
 
@@ -50,7 +51,8 @@ class IcebergTables:
 def _partitions(axis: TimeAxis, asked: Asked) -> PartitionRange:
     if asked.start is None or asked.end is None:
         return everything(axis)
-    return widen(axis, asked.start, asked.end)
+    window = asked.pipeline.spec.window
+    return widen(axis, asked.start if window is None else first_touched(window, asked.start), asked.end)
 
 
 def usable_axis(table: Table) -> TimeAxis:
@@ -77,13 +79,15 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
     ends: dict[int, int] = {}
     commits, foreign = 0, 0
     others: set[str] = set()
-    oldest = None
+    oldest, watermark = None, None
     for snapshot in ancestry(table, head):
         oldest = snapshot
         said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
         match props.author(said, snapshot.summary.operation.value if snapshot.summary else ""):
             case Author.LIVE if said.get(props.PIPELINE) == pipeline:
                 commits += 1
+                if watermark is None and props.WATERMARK in said:
+                    watermark = int(said[props.WATERMARK])
                 for partition, (_, end) in props.read_offsets(said).items():
                     ends.setdefault(partition, end)
             case Author.LIVE:
@@ -92,7 +96,7 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
                 foreign += 1
             case Author.PROMOTION | Author.ROLLBACK | Author.REWRITE:
                 pass
-    return LiveHistory(ends, commits, _is_the_first(oldest), frozenset(others), foreign)
+    return LiveHistory(ends, commits, _is_the_first(oldest), frozenset(others), foreign, watermark)
 
 
 def _is_the_first(snapshot: Snapshot | None) -> bool:

@@ -22,6 +22,10 @@ QUERY = "anabranch.query"
 BATCH = "anabranch.batch"
 LEDGER = "anabranch.ledger"
 """What became of every offset of the slice, committed with its rows."""
+WATERMARK = "anabranch.watermark"
+"""Of a live batch with windows, in ms: those that ended by then are written and final."""
+LATE_BEFORE = "anabranch.late-before"
+"""Of a live batch with windows, in ms: events of windows that ended by then were dropped."""
 
 _AUTHORS = {author.value: author for author in Author}
 

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from anabranch.adapters.spark.windows import window_column
 from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.window import EventWindow
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 
 _BITS = 53
 """As many as a double holds exactly."""
+
+
+class NoWindowError(AnabranchError):
+    code = "transform.no-window"
+    exit_code = ExitCode.USAGE
 
 
 @dataclass(frozen=True)
@@ -22,10 +30,23 @@ class TransformRun:
     seed: int
     """Of the pipeline: two pipelines over one topic draw different numbers."""
 
+    declared: EventWindow | None = None
+
     @classmethod
     def of(cls, pipeline: Pipeline) -> TransformRun:
         digest = hashlib.sha256(pipeline.metadata.name.encode()).digest()
-        return cls(int.from_bytes(digest[:6], "big"))
+        return cls(int.from_bytes(digest[:6], "big"), pipeline.spec.window)
+
+    @property
+    def window(self) -> Column:
+        """The window that the pipeline declares, named `_window`: what a windowed transform groups by."""
+        if self.declared is None:
+            raise NoWindowError(
+                "The transform asks for `run.window`, and the pipeline has no window.",
+                untouched=NOTHING_TOUCHED,
+                next_step="write class: windowed and window: {kind: tumbling, size: 1h, lateness: 10m} in the pipeline",
+            )
+        return window_column(self.declared)
 
     @property
     def clock(self) -> Column:

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.decode import decode, events_of
-from anabranch.adapters.spark.rows import align, own_columns, require_coordinates, time_column
+from anabranch.adapters.spark.rows import WINDOW_START, align, origin_of, own_columns, require_origin, time_column
 from anabranch.adapters.spark.transform import Transform
 from anabranch.contract.pipeline import Pipeline, PipelineSpec
 
@@ -49,14 +49,14 @@ def ensure_target(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeli
     if not spark.catalog.tableExists(name):
         _create(spark, catalog, pipeline, rows)
     columns = spark.table(name).schema
-    align(rows, columns)
+    align(rows, columns, origin=origin_of(pipeline.spec))
     return columns
 
 
 def _create(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, rows: DataFrame) -> None:
-    require_coordinates(rows)
+    require_origin(rows, origin_of(pipeline.spec))
     columns = own_columns(rows)
-    axis = time_column(columns, pipeline.spec.event_time.field)
+    axis = time_column(columns, pipeline.spec.event_time.field if pipeline.spec.window is None else WINDOW_START)
     written = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in columns.fields)
     properties = ", ".join(f"'{key}'='{value}'" for key, value in PROPERTIES.items())
     database = pipeline.spec.target.table.split(".")[0]
