@@ -56,6 +56,10 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     plan, outlook = planned.plan, planned.outlook
     yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), partitions: {plan.source.partitions}"
     yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
+    if plan.reading is not None:
+        start, end = format_moment(plan.reading.start), format_moment(plan.reading.end)
+        before, after = plan.target.partitions.start - plan.reading.start, plan.reading.end - plan.target.partitions.end
+        yield "windows", f"events from {start} to {end}: {_spare(before)} before the range, {_spare(after)} after it"
     yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
     if outlook.duration is not None:
         yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"
@@ -92,6 +96,10 @@ def _retention(outlook: Outlook) -> str:
     if outlook.headroom <= timedelta():
         return f"{kept}; the first record of the range may go any moment"
     return f"{kept}; the first record of the range goes in {_duration(outlook.headroom)}"
+
+
+def _spare(duration: timedelta) -> str:
+    return _duration(duration) if duration > timedelta() else "nothing"
 
 
 def _duration(duration: timedelta) -> str:

@@ -24,6 +24,7 @@ _FATES = {
     "transaction": "transaction markers and aborted records",
     "compacted": "compacted away by the topic",
     "lost": "lost to retention before it could be read",
+    "windowed": "windows of the range were computed from it",
 }
 
 

@@ -226,6 +226,10 @@ class Revenue:
         with run.hold() as hold:
             return run.promote(hold, Onlooker(), NOW)
 
+    def close(self, run: BackfillRun) -> None:
+        with run.hold() as hold:
+            run.close(hold)
+
     def roll_back(self, run: BackfillRun) -> int:
         with run.hold() as hold:
             return run.roll_back(hold)

@@ -50,7 +50,10 @@ class WindowSliceWriter(SparkSliceWriter):
             read = read_counts(own, start_within(window, *_micros(self.plan.target.partitions))[1])
             self._set_aside(piece, own, sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
-            with kept(self._windows(decoded, window, partitions)) as rows:
+            with kept(self._windows(decoded, window, partitions)) as computed:
+                # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an
+                # event is a session of its own, and cut off the beginnings of those that reach into the slice.
+                rows = computed.where(_starts_within(partitions))
                 require_windows(rows, window, partitions.axis.column, SAFE)
                 self._require_ended(rows, window, partitions)
                 ledger = self._account(piece, read, rows.count(), self._late(own, window))
@@ -65,15 +68,13 @@ class WindowSliceWriter(SparkSliceWriter):
         return window, PartitionRange(self.plan.target.partitions.axis, *piece.windows)
 
     def _windows(self, decoded: DataFrame, window: EventWindow, partitions: PartitionRange) -> DataFrame:
-        """The rows whose window begins in the slice. Those of other windows may lack events, and are another's."""
+        """The rows of all windows that the events are in. Those that begin outside the slice may lack events."""
         wanted = reading(window, partitions)
         events = events_of(decoded).where(
             (F.col(EVENT_TIME) >= F.lit(wanted.start)) & (F.col(EVENT_TIME) < F.lit(wanted.end))
         )
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
-        rows = align(self.transform(events), columns, keep=tuple(ORIGIN), origin=ORIGIN)
-        start = F.col(f"{WINDOW}.start")
-        return rows.where((start >= F.lit(partitions.start)) & (start < F.lit(partitions.end)))
+        return align(self.transform(events), columns, keep=tuple(ORIGIN), origin=ORIGIN)
 
     def _require_ended(self, rows: DataFrame, window: EventWindow, partitions: PartitionRange) -> None:
         """A session that reaches the end of what was read may go on behind it."""
@@ -136,6 +137,11 @@ class WindowSliceWriter(SparkSliceWriter):
             "_partition", "_offset", F.date_format(EVENT_TIME, _MOMENT), F.date_format(watermark, _MOMENT)
         ).collect()
         return LateEvents(counts["late"], counts["untold"], tuple(LateEvent(*row) for row in first))
+
+
+def _starts_within(partitions: PartitionRange) -> Column:
+    start = F.col(f"{WINDOW}.start")
+    return (start >= F.lit(partitions.start)) & (start < F.lit(partitions.end))
 
 
 def _within(offsets: Offsets) -> Column:
