@@ -32,10 +32,10 @@ class Account:
     compacted: int = 0
     lost: int = 0
     """Deleted by retention before they were read."""
-    rows: int = 0
-    """Rows written. Not a fate: one event may give several rows."""
     windowed: int = 0
     """Events that windows of the range were computed from. Which of them a row owes itself to, a sum does not say."""
+    rows: int = 0
+    """Rows written. Not a fate: one event may give several rows."""
 
     def __add__(self, other: Account) -> Account:
         return Account(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
@@ -134,8 +134,8 @@ def settle(
         gap.transaction,
         gap.compacted,
         gap.lost,
-        rows,
         windowed,
+        rows,
     )
 
 

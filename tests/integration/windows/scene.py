@@ -62,6 +62,15 @@ def transform(events, run):
     )
 """
 """Live's, with a bug: everything twice."""
+SQL = """
+SELECT _window.start AS window_start, _window.end AS window_end, currency, orders, amount, _window
+FROM (
+  SELECT session_window(_event_time, '20 minutes') AS _window, currency, count(*) AS orders,
+    cast(sum(amount * 2) AS decimal(18,2)) AS amount
+  FROM events
+  GROUP BY session_window(_event_time, '20 minutes'), currency
+)
+"""
 
 
 def at(hour: int, minute: float = 0) -> datetime:
@@ -92,7 +101,9 @@ class Revenue:
     seconds: Iterator[int] = field(default_factory=count)
 
     @classmethod
-    def open(cls, folder: Path, kafka: KafkaForTests, spark: SparkForTests, window: Mapping[str, str]) -> Revenue:
+    def open(
+        cls, folder: Path, kafka: KafkaForTests, spark: SparkForTests, window: Mapping[str, str], *, sql: bool = False
+    ) -> Revenue:
         topic = kafka.create_topic(kafka.unique_name("orders"), 2, {"retention.ms": "-1"})
         catalog = f"revenue_{uuid4().hex[:12]}"
         write_project(plan_project(folder, "shop"))
@@ -100,7 +111,9 @@ class Revenue:
         text = settings.read_text().replace("embedded\n      spark", f"{kafka.bootstrap}\n      spark", 1)
         settings.write_text(text.replace("type: embedded", f"type: embedded\n        name: {catalog}", 1))
         (folder / "transforms" / "revenue.py").write_text(CODE)
-        (folder / "pipelines" / "revenue.yaml").write_text(json.dumps(_pipeline(topic, window)))
+        (folder / "transforms" / "revenue.sql").write_text(SQL)
+        said = {"sql": "transforms/revenue.sql"} if sql else {"python": "transforms.revenue:transform"}
+        (folder / "pipelines" / "revenue.yaml").write_text(json.dumps(_pipeline(topic, window, said)))
         workplace = open_workplace(folder, "dev")
         for key, value in workplace.catalog.spark_options().items():
             spark.session.conf.set(key, value)
@@ -118,7 +131,7 @@ class Revenue:
         return self.workplace.state.resolve() / "checkpoint"
 
     @contextmanager
-    def live(self) -> Iterator[WindowWriter]:
+    def live(self, max_offsets: int = 10_000) -> Iterator[WindowWriter]:
         """Live while this lasts, stopped at a batch's end."""
         session, pipeline = self.spark.session, self.pipeline
         transform = load_transform(self.workplace.folder, pipeline)
@@ -145,7 +158,7 @@ class Revenue:
             topic,
             starting,
             self.checkpoint,
-            Pace(0.1, 10_000),
+            Pace(0.1, max_offsets),
             writer,
             writer.shape,
         )
@@ -202,8 +215,9 @@ class Revenue:
         return [order for record in self.kafka.read_all(self.topic) if (order := order_of(record)) is not None]
 
     def mend(self) -> None:
-        file = self.workplace.folder / "transforms" / "revenue.py"
-        file.write_text(file.read_text().replace("FACTOR = 2", "FACTOR = 1"))
+        for name, wrong, right in (("revenue.py", "FACTOR = 2", "FACTOR = 1"), ("revenue.sql", "* 2", "* 1")):
+            file = self.workplace.folder / "transforms" / name
+            file.write_text(file.read_text().replace(wrong, right))
 
     def plan(self, start: datetime, end: datetime, slices: int = 2) -> BackfillRun:
         contract = self.workplace.folder / "contracts" / "mend.yaml"
@@ -235,7 +249,7 @@ class Revenue:
             return run.roll_back(hold)
 
 
-def _pipeline(topic: str, window: Mapping[str, str]) -> dict[str, Any]:
+def _pipeline(topic: str, window: Mapping[str, str], transform: Mapping[str, str]) -> dict[str, Any]:
     return {
         "apiVersion": "anabranch/v1",
         "kind": "Pipeline",
@@ -248,7 +262,7 @@ def _pipeline(topic: str, window: Mapping[str, str]) -> dict[str, Any]:
                 "schema": {"currency": "string", "amount": "decimal(18,2)", "ordered_at": "string"},
             },
             "eventTime": {"field": "ordered_at", "slack": "2h"},
-            "transform": {"python": "transforms.revenue:transform"},
+            "transform": dict(transform),
             "window": {**window, "lateness": "10m"},
             "target": {"table": TABLE, "keys": ["window_start", "window_end", "currency"]},
             "consumerGroup": f"{topic}-group",

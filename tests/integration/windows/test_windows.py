@@ -97,7 +97,7 @@ def test_sliding_windows_survive_crashes_and_the_replay_takes_the_late_ones_in(
 
 def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> None:
     gap = timedelta(minutes=20)
-    shop = Revenue.open(tmp_path / "shop", kafka, spark, {"kind": "session", "gap": "20m", "longest": "2h"})
+    shop = Revenue.open(tmp_path / "shop", kafka, spark, {"kind": "session", "gap": "20m", "longest": "2h"}, sql=True)
     moments = [at(0, 50), at(1, 5), at(1, 20), at(2, 5), at(2, 45), at(2, 58), at(3, 10), at(3, 25), at(4, 30)]
     with shop.live() as writer:
         shop.step(writer, [sold(moment, 2 * n) for n, moment in enumerate(moments)], at(4, 30))
@@ -115,6 +115,20 @@ def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForT
     shop.promote(run)
     fixed = summed(sessions(orders, gap), 1)
     assert shop.rows() == live_rows - between(live_rows, first, after) + between(fixed, first, after)
+
+
+def test_what_is_late_is_decided_by_the_batch_before(
+    tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests
+) -> None:
+    shop = Revenue.open(tmp_path / "shop", kafka, spark, {"kind": "tumbling", "size": "1h"})
+    # Two to a batch, one batch after the other. When 00:30 comes, the batch before knew of nothing later than 00:20.
+    backlog = [at(0, 10), at(0, 20), at(3), at(3, 1), at(0, 30), at(3, 2), at(0, 40), at(3, 3)]
+    kafka.produce(shop.topic, [sold(moment, 2 * n, partition=0) for n, moment in enumerate(backlog)])
+    with shop.live(max_offsets=2) as writer:
+        shop.await_closed(writer, at(3, 3))
+    in_time = [order for order in shop.orders() if order.at != at(0, 40)]
+    assert shop.rows() == between(computed(in_time, 2, HOUR, HOUR), 0, 1)
+    assert shop.late == 1
 
 
 def _order(record: dict[str, object]) -> Order | None:
