@@ -40,8 +40,8 @@ def _good(shop: Shop, topic: str) -> None:
     for kind in ("upsert", "ordered"):
         of_class: dict[str, Any] = {"class": kind, "target": {"table": f"shop.{kind}", "keys": ["order_id"]}}
         shop.pipeline(kind, topic, **of_class)
-    window = {"kind": "tumbling", "size": "1h", "lateness": "10m"}
-    shop.pipeline("windowed", topic, **{"class": "windowed", "window": window})
+    windowed: dict[str, Any] = {"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "10m"}}
+    shop.pipeline("windowed", topic, **windowed)
     (shop.folder / "transforms" / "dice.py").write_text("import random\n\ntransform = random.choice\n")
     shop.pipeline("dice", topic, transform={"python": "transforms.dice:transform"})
     shop.pipeline("orders", topic)

@@ -59,11 +59,10 @@ def sessions(orders: Iterable[Order], gap: timedelta) -> list[tuple[tuple[dateti
         by_key[order.currency].append(order)
     for mine in by_key.values():
         group: list[Order] = []
-        for order in [*sorted(mine, key=lambda each: each.at), None]:
-            if order is not None and (not group or order.at < group[-1].at + gap):
-                group.append(order)
-                continue
-            window = (group[0].at, group[-1].at + gap)
-            found += [(window, each) for each in group]
-            group = [order] if order is not None else []
+        for order in sorted(mine, key=lambda each: each.at):
+            if group and order.at >= group[-1].at + gap:
+                found += [((group[0].at, group[-1].at + gap), each) for each in group]
+                group = []
+            group.append(order)
+        found += [((group[0].at, group[-1].at + gap), each) for each in group]
     return found
