@@ -45,7 +45,7 @@ def fixed_windows(at: datetime, size: timedelta, slide: timedelta) -> list[tuple
 def summed(orders: Iterable[tuple[tuple[datetime, datetime], Order]], factor: int) -> Rows:
     sums: Mapping[Any, list[Any]] = defaultdict(lambda: [0, Decimal(0)])
     for window, order in orders:
-        entry = sums[(*window, order.currency)]
+        entry = sums[window[0], window[1], order.currency]
         entry[0] += 1
         entry[1] += order.amount * factor
     return Counter((*key, count, amount.quantize(Decimal("0.01"))) for key, (count, amount) in sums.items())
