@@ -121,12 +121,12 @@ def ledger_counts_a_row_more(patch: Patch) -> None:
 
 
 def ledger_counts_events_twice(patch: Patch) -> None:
-    honest = slices._read_counts
+    honest = slices.read_counts
 
     def twice(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
         return {p: {**c, "in_range": 2 * c["in_range"]} for p, c in honest(decoded, in_range).items()}
 
-    patch.setattr(slices, "_read_counts", twice)
+    patch.setattr(slices, "read_counts", twice)
 
 
 def range_left_in_staging(patch: Patch) -> None:

@@ -112,6 +112,8 @@ def _table(status: LiveStatus, console: Console) -> None:
         table.add_row(
             "since start", f"{since['batches']:,} batches, {since['records']:,} records, {since['rows']:,} rows"
         )
+        if since["late"]:
+            table.add_row("late", f"{since['late']:,} events came after their window was written, and are not in it")
     if told["records_per_second"] is not None:
         table.add_row("rate", f"{told['records_per_second']:,.0f} records/s")
     if told["event_time"] is not None:

@@ -112,6 +112,11 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         else f"{amplification:.2f} records read for one in the range, by the zone map",
     )
     yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
+    part = plan.target.partitions
+    if plan.reading is not None and not isinstance(part, WholeTable):
+        start, end = format_moment(plan.reading.start), format_moment(plan.reading.end)
+        before, after = part.start - plan.reading.start, plan.reading.end - part.end
+        yield "windows", f"events from {start} to {end}: {_spare(before)} before the range, {_spare(after)} after it"
     yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
     if outlook.duration is not None:
         yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"
@@ -148,6 +153,10 @@ def _retention(outlook: Outlook) -> str:
     if outlook.headroom <= timedelta():
         return f"{kept}; the first record of the range may go any moment"
     return f"{kept}; the first record of the range goes in {_duration(outlook.headroom)}"
+
+
+def _spare(duration: timedelta) -> str:
+    return _duration(duration) if duration > timedelta() else "nothing"
 
 
 def _duration(duration: timedelta) -> str:

@@ -22,12 +22,14 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
         files = _sources(place) if place.is_dir() else [folder / f"{top}.py"]
     else:
         files = [folder / (transform.sql or "")]
-    decoding = {
+    decoding: dict[str, object] = {
         "format": pipeline.spec.source.format,
         "columns": list(pipeline.spec.source.columns.items()),
         "event_time": [pipeline.spec.event_time.field, pipeline.spec.event_time.format],
         "transform": transform.python or transform.sql,
     }
+    if pipeline.spec.window is not None:
+        decoding["window"] = pipeline.spec.window.model_dump(mode="json")
     hasher = hashlib.sha256(json.dumps(decoding).encode())
     for file in sorted(files):
         content = file.read_bytes()

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from anabranch.contract.columns import check_columns, ddl
 from anabranch.contract.transform import Transform
+from anabranch.contract.window import EventWindow
 from anabranch.project.model import Envelope, Part, Positive, Whole, Words
 from anabranch.project.quantities import Duration
 from anabranch.project.refusals import Problem, refusal, refuse
@@ -172,6 +173,11 @@ class PipelineSpec(Part):
     transform: Transform = Field(
         description="What turns events into rows.", examples=[{"python": "transforms.orders:transform"}]
     )
+    window: EventWindow | None = Field(
+        default=None,
+        description="Which events make up a row, and how long late ones are waited for; needed for the class windowed.",
+        examples=[{"kind": "tumbling", "size": "1h", "lateness": "10m"}],
+    )
     target: Target = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
     consumer_group: Annotated[str, AfterValidator(_group)] = Field(
         description="The group to which live commits its progress, so that Kafka's tools show its lag.",
@@ -191,7 +197,7 @@ class PipelineSpec(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> PipelineSpec:
-        problems = [*self._event_time_problems(), *key_problems(self)]
+        problems = [*self._event_time_problems(), *self._window_problems(), *key_problems(self)]
         if problems:
             raise refusal(*problems)
         return self
@@ -211,6 +217,14 @@ class PipelineSpec(Part):
         if kind is not None and self.event_time.format != "iso8601" and kind not in _NUMBERS:
             what = f"{self.event_time.format} is a number, and the column is {kind}"
             yield Problem(what, "format: iso8601, or the column as bigint", ("eventTime", "format"))
+
+    def _window_problems(self) -> Iterator[Problem]:
+        if self.pipeline_class == "windowed" and self.window is None:
+            write = "window: {kind: tumbling, size: 1h, lateness: 10m}"
+            yield Problem("a pipeline of class windowed needs its window", write, ())
+        if self.pipeline_class != "windowed" and self.window is not None:
+            what = f"only the class windowed has a window, and this is {self.pipeline_class}"
+            yield Problem(what, "class: windowed", ("window",))
 
 
 def key_problems(spec: PipelineSpec) -> Iterator[Problem]:

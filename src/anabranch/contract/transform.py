@@ -9,9 +9,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
+from anabranch.contract.determinism.calls import NAMES
+from anabranch.project.keys import closest
 from anabranch.project.model import Part, surroundings
 from anabranch.project.paths import OutsideError, ProjectFile, inside
-from anabranch.project.refusals import refuse
+from anabranch.project.refusals import Problem, refusal, refuse
 
 _PYTHON = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 
@@ -58,6 +60,18 @@ def _check_function(path: Path, module: str, function: str) -> None:
         raise refuse(f"there is no function {function!r} in {module}", known)
 
 
+def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [(index, name) for index, name in enumerate(names) if name not in NAMES]
+    if unknown:
+        raise refusal(
+            *(
+                Problem("this is not a call that Anabranch looks for", closest(name, NAMES) or "rand", (index,))
+                for index, name in unknown
+            )
+        )
+    return names
+
+
 class Transform(Part):
     """What turns events into rows; the same code runs live and in replay."""
 
@@ -72,6 +86,12 @@ class Transform(Part):
         default=None,
         description="A file with one SELECT over `events` that gives the rows.",
         examples=["transforms/refunds.sql"],
+    )
+
+    allow: Annotated[tuple[str, ...], AfterValidator(_allowed), Field(min_length=1)] | None = Field(
+        default=None,
+        description="Calls that give another result each time and are used on purpose; the plan shows them.",
+        examples=[["current_timestamp"]],
     )
 
     @model_validator(mode="after")

@@ -45,6 +45,8 @@ class Seen:
     records: int
     bad: int
     event_time: str | None
+    late: int = 0
+    """Events that a window was already written without."""
 
 
 @dataclass
@@ -100,6 +102,10 @@ class BatchWriter:
                 self.failure = self.failure or error
                 raise
 
+    def shape(self, records: DataFrame) -> DataFrame:
+        """What the stream itself does with the records before they come here as batches: nothing, without state."""
+        return records
+
     def finish(self) -> None:
         """Return once no batch is at work; none begins after that."""
         with self._at_work:
@@ -111,6 +117,7 @@ class BatchWriter:
         offsets = batch_offsets(self.checkpoint, number, self.pipeline.spec.source.topic)
         commit = live_commit_id(query, number)
         if not self._resumed and self._is_there(commit, number, offsets):
+            self._again(batch)
             seen, rows = Seen(0, 0, None), 0
         else:
             seen, rows = self._write(batch, query, number, offsets)
@@ -118,8 +125,11 @@ class BatchWriter:
         reach("live.group.before")
         self.commit_group({partition: end for partition, (_, end) in offsets.items()})
         reach("live.group.after")
-        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time)
+        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time, seen.late)
         self.report(done, offsets)
+
+    def _again(self, batch: DataFrame) -> None:
+        """What a batch that is in the table still needs done: nothing, where a batch is only its rows."""
 
     def _is_there(self, commit: str, number: int, offsets: Offsets) -> bool:
         """Whether the table has the batch. If not, it must stand exactly where the batch begins."""
@@ -146,7 +156,7 @@ class BatchWriter:
         decoded = decode(batch, self.pipeline.spec).persist()
         try:
             groups = count_groups(decoded)
-            seen = _seen(groups)
+            seen = seen_of(groups)
             # Asked after reading: a topic made again never gets its former UUID back.
             self.still_same_topic()
             commit = live_commit_id(query, number)
@@ -191,13 +201,14 @@ class BatchWriter:
         return last_live_commit(table, self.pipeline.metadata.name)
 
 
-def _seen(groups: Iterable[Group]) -> Seen:
+def seen_of(groups: Iterable[Group], late: int = 0) -> Seen:
     counted = list(groups)
     newest = max((each.high for each in counted if each.high is not None), default=None)
     return Seen(
         sum(each.count for each in counted),
         sum(each.bad for each in counted),
         None if newest is None else _text(newest),
+        late,
     )
 
 

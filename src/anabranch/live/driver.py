@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.record import DriverRecord, Phase, save_record
 from anabranch.live.topic import same_topic
+from anabranch.live.windows import WindowWriter, require_state
 from anabranch.live.zones import ZoneKeeper
 from anabranch.wiring.workplace import Workplace
 
@@ -106,7 +108,7 @@ class Driver:
         ship(session, transform, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform)
         Quarantine(catalog, pipeline).prepare(session)
-        return BatchWriter(
+        return self._kind_of_writer()(
             catalog=catalog,
             pipeline=pipeline,
             transform=transform,
@@ -119,11 +121,18 @@ class Driver:
             keep_zones=zones.keep,
         )
 
+    def _kind_of_writer(self) -> Callable[..., BatchWriter]:
+        if self.loaded.pipeline.spec.window is None:
+            return BatchWriter
+        return partial(WindowWriter, kafka=self.workplace.kafka)
+
     def _start(self, session: SparkSession, topic: Topic, writer: BatchWriter) -> StreamingQuery:
-        starting = starting_offsets(topic, self._last_commit())
-        checkpoint = self.layout.checkpoint
+        checkpoint, last = self.layout.checkpoint, self._last_commit()
+        if self.loaded.pipeline.spec.window is not None:
+            require_state(self.loaded.name, checkpoint, topic, last)
+        starting = starting_offsets(topic, last)
         kafka, name = self.workplace.kafka, self.loaded.name
-        query = start_query(session, kafka, name, topic, starting, checkpoint, self.pace, writer)
+        query = start_query(session, kafka, name, topic, starting, checkpoint, self.pace, writer, writer.shape)
         self.say(f"query {query.id} reads {topic.name}; a new checkpoint would begin at {starting}")
         return query
 

@@ -44,6 +44,11 @@ class OutOfStepError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
 
+class StateLostError(AnabranchError):
+    code = "live.state-lost"
+    exit_code = ExitCode.REFUSED
+
+
 class StreamFailedError(AnabranchError):
     code = "live.stream-failed"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.plan.slices import Offsets
@@ -25,9 +26,30 @@ def batch_offsets(checkpoint: Path, batch: int, topic: str) -> Offsets:
     return {partition: (starts.get(partition, 0), end) for partition, end in sorted(ends.items())}
 
 
+@dataclass(frozen=True)
+class Watermarks:
+    """Of one batch, in milliseconds since 1970."""
+
+    late_before: int
+    """Events of windows that ended by then were dropped: the watermark as the batch before knew it."""
+    closed: int
+    """Windows that ended by then were written, and are final after this batch."""
+
+
+def batch_watermarks(checkpoint: Path, batch: int) -> Watermarks:
+    before = _watermark(checkpoint / "offsets" / str(batch - 1)) if batch else 0
+    return Watermarks(before, _watermark(checkpoint / "offsets" / str(batch)))
+
+
 def is_committed(checkpoint: Path, batch: int) -> bool:
     """Whether Spark has written down that the batch is done."""
     return (checkpoint / "commits" / str(batch)).is_file()
+
+
+def _watermark(file: Path) -> int:
+    """Spark's own notes are on the second line, behind the version."""
+    notes = json.loads(file.read_text(encoding="utf-8").split("\n")[1])
+    return int(notes["batchWatermarkMs"])
 
 
 def _logged(file: Path, topic: str) -> dict[int, int]:

@@ -25,6 +25,7 @@ class BatchDone:
     ended: float
     event_time: str | None
     """The newest event of the batch."""
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Progress:
     recent: tuple[BatchDone, ...] = ()
     group_error: str | None = None
     """Why the consumer group does not show the progress, if it does not. The table does in any case."""
+    late: int = 0
+    """Events that came after their window was written, and are not in it."""
 
     @property
     def records_per_second(self) -> float | None:
@@ -61,6 +64,7 @@ class Progress:
             self.quarantined + done.quarantined,
             (*self.recent, done)[-REMEMBERED:],
             group_error,
+            self.late + done.late,
         )
 
 
@@ -101,4 +105,5 @@ class ProgressKeeper:
         save_progress(self._path, self._progress)
         seconds = done.ended - done.started
         counts = f"{done.records} records, {done.rows} rows, {done.quarantined} quarantined"
+        counts += f", {done.late} late" if done.late else ""
         self._say(f"batch {done.batch}: {counts}, {seconds:.2f} s")

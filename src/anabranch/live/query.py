@@ -38,9 +38,11 @@ def start_query(
     checkpoint: Path,
     pace: Pace,
     write: Callable[[DataFrame, int], None],
+    shape: Callable[[DataFrame], DataFrame] = lambda records: records,
 ) -> StreamingQuery:
     """Start reading. `starting` counts only while the checkpoint is new.
 
+    `shape` is what the stream itself does with the records, state and all; the writer is given what comes out.
     `subscribe`, so that partitions added to the topic are read too, each from its beginning.
     """
     settings = {
@@ -58,9 +60,7 @@ def start_query(
         "includeHeaders": "true",
     }
     return (
-        spark.readStream.format("kafka")
-        .options(**settings)
-        .load()
+        shape(spark.readStream.format("kafka").options(**settings).load())
         .writeStream.queryName(client_id(name))
         .option("checkpointLocation", checkpoint.as_uri())
         .trigger(processingTime=f"{round(pace.interval_seconds * 1000)} milliseconds")

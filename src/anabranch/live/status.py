@@ -66,6 +66,7 @@ class LiveStatus:
                 "records": last.records,
                 "rows": last.rows,
                 "quarantined": last.quarantined,
+                "late": last.late,
                 "seconds": round(last.ended - last.started, 3),
             },
             "since_start": None
@@ -75,6 +76,7 @@ class LiveStatus:
                 "records": progress.records,
                 "rows": progress.rows,
                 "quarantined": progress.quarantined,
+                "late": progress.late,
             },
             "offsets": dict(progress.offsets) if progress else None,
             "records_per_second": None if rate is None else round(rate, 1),

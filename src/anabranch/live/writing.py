@@ -51,6 +51,16 @@ def write_of(
     return Append(transform, columns, spark_name(catalog, pipeline.spec.target.table), is_last)
 
 
+def append(rows: DataFrame, table: str, commit: str, said: Mapping[str, str], is_last: Callable[[str], bool]) -> None:
+    options = {f"snapshot-property.{name}": value for name, value in said.items()}
+    try:
+        rows.writeTo(table).options(**options).append()
+    except Exception:
+        # The commit may have landed though its answer was lost: the table knows, and a blind retry would double it.
+        if not is_last(commit):
+            raise
+
+
 @dataclass(frozen=True)
 class Append:
     transform: Transform
@@ -60,14 +70,8 @@ class Append:
 
     def __call__(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int | None:
         rows = align(self.transform(events_of(decoded)), self.columns)
-        options = {f"snapshot-property.{name}": value for name, value in said.items()}
-        try:
-            with self.transform.blamed():
-                rows.writeTo(self.table).options(**options).append()
-        except Exception:
-            # The commit may have landed though its answer was lost: the table knows, and a blind retry would double it.
-            if not self.is_last(commit):
-                raise
+        with self.transform.blamed():
+            append(rows, self.table, commit, said, self.is_last)
         return None
 
 

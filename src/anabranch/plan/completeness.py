@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.axis import EPOCH, FAR_AHEAD, PartitionRange, TargetPart, WholeTable
+from anabranch.plan.axis import EPOCH, FAR_AHEAD, TargetPart, WholeTable
+from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
 from anabranch.plan.intervals import Intervals, common, union, width, without
 from anabranch.plan.offsets import EndsBy, Missing, may_be_lost, reach
@@ -64,12 +65,10 @@ class Reading:
     """Whether there may be an event of the range anywhere in the partition, also behind where live stands."""
 
 
-def moments_of(part: TargetPart) -> Moments:
-    match part:
-        case PartitionRange():
-            return Moments(_micros(part.start), _micros(part.end))
-        case WholeTable():
-            return Moments(_micros(part.since or EPOCH), _micros(FAR_AHEAD))
+def moments_of(part: TargetPart | EventSpan) -> Moments:
+    if isinstance(part, WholeTable):
+        return Moments(_micros(part.since or EPOCH), _micros(FAR_AHEAD))
+    return Moments(_micros(part.start), _micros(part.end))
 
 
 def reading_of(
@@ -79,15 +78,21 @@ def reading_of(
     live: int | None,
     known: PartitionZones | None,
     moments: Moments,
+    *,
+    whole: bool | None = None,
 ) -> Reading:
-    """What to read of one partition. `live` is where live stood at the base; None: not known."""
+    """What to read of one partition. `live` is where live stood at the base; None: not known.
+
+    `whole` is whether to read all that no zone counts; None: while that is little.
+    """
     by_slack = reach(facts, asked, slack, live)
     interest = union([(facts.earliest, facts.latest if live is None else min(live, facts.latest))])
     touched, ruled_out = _sorted_out(known, moments)
     needed = common(interest, without(_offsets(touched), ruled_out))
     uncounted = without(without(interest, ruled_out), needed)
     declared = common(uncounted, union([(by_slack.start, by_slack.end)]))
-    whole = width(uncounted) <= max(BLOCK, width(needed) // FEW) if known else False
+    if whole is None:
+        whole = known is not None and width(uncounted) <= max(BLOCK, width(needed) // FEW)
     ranges = union((*needed, *(uncounted if whole else declared)))
     proof = _proof(asked, counted=width(interest) > width(uncounted), proven=whole or not uncounted)
     in_use = _overlapping(touched, needed)

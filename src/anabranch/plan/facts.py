@@ -83,6 +83,8 @@ class LiveHistory:
     """Other pipelines that have written to the table."""
     foreign: int
     """Commits that don't say whose they are."""
+    watermark: int | None = None
+    """Of the newest live commit with windows (ms): those that ended by then are written for good."""
 
 
 @dataclass(frozen=True)

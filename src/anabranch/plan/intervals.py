@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 Interval = tuple[int, int]
 Intervals = tuple[Interval, ...]
@@ -29,6 +30,13 @@ def without(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
 def common(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
     """What is in both."""
     return without(these, without(these, those))
+
+
+def fewer(intervals: Sequence[Interval], most: int) -> Intervals:
+    """At most so many, over the same and what is between them: the smallest gaps are closed first."""
+    gaps = sorted((after[0] - before[1], before[1]) for before, after in pairwise(intervals))
+    closed = gaps[: max(0, len(intervals) - most)]
+    return union((*intervals, *((start, start + wide) for wide, start in closed)))
 
 
 def width(intervals: Iterable[Interval]) -> int:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import EPOCH, PartitionRange, beginning, ordinal
 from anabranch.plan.completeness import missing, moments_of
+from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.offsets import Missing, earliest_start
 from anabranch.plan.refusals import PlanRefusedError
@@ -150,8 +151,9 @@ def judge_retention(
     window: Lookups,
     live: Mapping[int, int],
     zones: ZoneMap,
+    read: PartitionRange | EventSpan,
 ) -> None:
-    gone = list(missing(source, window, asked.slack, live, zones, moments_of(partitions)))
+    gone = list(missing(source, window, asked.slack, live, zones, moments_of(read)))
     if not gone:
         return
     first = gone[0]
@@ -175,8 +177,10 @@ def _still_possible(asked: Asked, partitions: PartitionRange, gone: list[Missing
     known = [moment for moment in moments if moment is not None]
     if len(known) < len(moments):
         return "restore the records from an archive; the topic alone can't say which rows they gave"
-    grain = partitions.axis.grain
-    start = beginning(grain, ordinal(grain, max(known)) + 1)
+    window, grain = asked.pipeline.spec.window, partitions.axis.grain
+    start = beginning(grain, ordinal(grain, max(known) + (window.before if window else timedelta())) + 1)
+    if window is not None:
+        start += window.reach  # an event is in windows that begin up to so long before it
     if asked.end is not None and start >= asked.end:
         return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
     return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"

@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from anabranch.plan.axis import EPOCH, TargetPart, WholeTable
+from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, PartitionFacts
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -66,8 +67,8 @@ class Missing:
     """The last moment (µs) of the range that zones name for what is gone; None: they name none."""
 
 
-def lookups(partitions: TargetPart, slack: timedelta, *, everything: bool) -> Lookups:
-    """Which timestamps to look up for these partitions of the target."""
+def lookups(partitions: TargetPart | EventSpan, slack: timedelta, *, everything: bool) -> Lookups:
+    """Which timestamps to look up for these partitions of the target, or for this span of event time."""
     if everything:
         return Lookups(None, None)
     if isinstance(partitions, WholeTable):

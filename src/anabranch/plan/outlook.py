@@ -233,7 +233,7 @@ def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[
         yield from _of_merging(asked, target)
         return
     axis = partitions.axis
-    if axis.column.lower() != field.lower():
+    if asked.pipeline.spec.window is None and axis.column.lower() != field.lower():
         yield Caution(
             "other-time-column",
             f"{target.table} is partitioned by {axis.column}, and event time is {field}: the transform must keep each "

@@ -14,6 +14,7 @@ from typing import Any
 
 from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.plan.completeness import Proof
+from anabranch.plan.event_span import EventSpan
 from anabranch.plan.intervals import Intervals
 from anabranch.plan.slices import Offsets, Ranges, Slice
 from anabranch.plan.states import StartState
@@ -73,6 +74,8 @@ class Plan:
     strategy: Strategy = Strategy.REPLACE_RANGE
     state: StartState | None = None
     """What the whole table is replayed from; None where a range of it is replaced."""
+    reading: EventSpan | None = None
+    """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
 
     @property
     def root(self) -> int:
@@ -98,7 +101,11 @@ class Plan:
         for end in ("asked_start", "asked_end"):
             moment = getattr(self.target, end)
             plan["target"][end] = None if moment is None else instant_text(moment)
-        plan["slices"] = [{"id": each.id, "offsets": _pairs(each.offsets)} for each in self.slices]
+        plan["slices"] = [_slice(each) for each in self.slices]
+        if self.reading is None:
+            del plan["reading"]
+        else:
+            plan["reading"] = [instant_text(moment) for moment in (self.reading.start, self.reading.end)]
         plan["checks"] = list(self.checks)
         plan["strategy"] = self.strategy.value
         if self.state is not None:
@@ -127,9 +134,10 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         code=document["code"],
         source=Source(**source),
         target=Target(**target),
-        slices=tuple(Slice(each["id"], _offsets(each["offsets"])) for each in document["slices"]),
+        slices=tuple(_read_slice(each) for each in document["slices"]),
         checks=tuple(document.get("checks", ())),
         strategy=Strategy(document["strategy"]),
+        reading=None if "reading" not in document else EventSpan(*(instant(text) for text in document["reading"])),
         state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
     )
 
@@ -172,3 +180,18 @@ def _pairs(offsets: Offsets) -> dict[str, list[int]]:
 
 def _offsets(pairs: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
     return {int(p): (start, end) for p, (start, end) in pairs.items()}
+
+
+def _slice(piece: Slice) -> dict[str, Any]:
+    said: dict[str, Any] = {"id": piece.id, "offsets": _pairs(piece.offsets)}
+    if piece.reads is not None:
+        said["reads"] = ranges_document(piece.reads)
+    if piece.windows is not None:
+        said["windows"] = list(piece.windows)
+    return said
+
+
+def _read_slice(said: Mapping[str, Any]) -> Slice:
+    reads = {int(p): _intervals(pairs) for p, pairs in said["reads"].items()} if "reads" in said else None
+    windows = (said["windows"][0], said["windows"][1]) if "windows" in said else None
+    return Slice(said["id"], _offsets(said["offsets"]), reads, windows)

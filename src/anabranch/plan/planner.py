@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from anabranch.plan.asked import Asked, contract_hash
 from anabranch.plan.axis import PartitionRange, WholeTable
 from anabranch.plan.checks import checks_of
 from anabranch.plan.completeness import Reading, moments_of, reading_of
-from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.forward import plan_forward
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import lookups
@@ -18,6 +18,7 @@ from anabranch.plan.outlook import Outlook, look_ahead
 from anabranch.plan.plan import Plan, Source, Target
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import cut, slice_size
+from anabranch.plan.windows import cut_windows, require_closed
 from anabranch.plan.zones import NO_MAP, ZoneMap
 from anabranch.project.quantities import format_moment
 
@@ -44,9 +45,11 @@ def make_plan(
     now: datetime,
     zones: ZoneMap = NO_MAP,
     offsets_per_slice: int | None = None,
+    look: Callable[[Lookups], SourceFacts] | None = None,
 ) -> Planned:
     """The plan, or the first reason why there can be none.
 
+    `look` measures the topic for a part of the range, since slices of windows are cut by time and not by offsets.
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
     if isinstance(target.partitions, WholeTable):
@@ -55,9 +58,10 @@ def make_plan(
     base = judge_target(asked, target)
     judge_partitions(asked, source)
     live = live_position(source, target)
-    window = lookups(target.partitions, asked.slack, everything=asked.everything)
-    judge_retention(asked, source, target.partitions, window, live, zones)
-    moments = moments_of(target.partitions)
+    span = require_closed(asked, target)
+    window = lookups(span or target.partitions, asked.slack, everything=asked.everything)
+    judge_retention(asked, source, target.partitions, window, live, zones, span or target.partitions)
+    moments = moments_of(span or target.partitions)
     readings = {
         number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
         for number, facts in sorted(source.partitions.items())
@@ -65,6 +69,7 @@ def make_plan(
     ranges = {number: each.ranges for number, each in readings.items() if each.ranges}
     if not ranges:
         raise _empty(source, target, target.partitions, readings, live)
+    size = offsets_per_slice or slice_size(ranges)
     plan = Plan(
         pipeline=asked.pipeline.metadata.name,
         contract=contract_hash(asked.contract),
@@ -79,7 +84,11 @@ def make_plan(
             compacted=source.compacted,
         ),
         target=_target(asked, target, base),
-        slices=cut(ranges, offsets_per_slice or slice_size(ranges)),
+        slices=cut(ranges, size)
+        if span is None
+        else cut_windows(asked, source, target.partitions, readings, live, zones, size, look),
+        reading=span,
+        strategy=asked.strategy,
         checks=checks_of(asked.backfill, asked.pipeline),
     )
     return Planned(asked, plan, look_ahead(asked, source, target, readings, zones, now))

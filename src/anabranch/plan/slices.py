@@ -19,6 +19,16 @@ class Slice:
 
     id: str
     offsets: Offsets
+    """What it answers for in the ledger. All slices together have each offset of the plan once."""
+    reads: Ranges | None = None
+    """What it reads, where that is more: windows need events that other slices answer for."""
+    windows: tuple[int, int] | None = None
+    """[first, after): the partitions of the target that it computes, by number."""
+
+    @property
+    def needed(self) -> Ranges:
+        """All that it reads."""
+        return {p: (each,) for p, each in self.offsets.items()} if self.reads is None else self.reads
 
     @property
     def width(self) -> int:
@@ -51,7 +61,7 @@ def cut(ranges: Ranges, offsets_per_slice: int) -> tuple[Slice, ...]:
     count = -(-offsets_in(ranges) // offsets_per_slice)
     shares = ({p: _share(each, number, count) for p, each in sorted(ranges.items())} for number in range(count))
     # With fewer offsets than partitions in a slice, the shares of some are all nothing: such a slice is none.
-    pieces = [piece for share in shares for piece in _pieces(share)]
+    pieces = [piece for share in shares for piece in layers(share)]
     return tuple(Slice(f"s{number:05}", piece) for number, piece in enumerate(pieces))
 
 
@@ -68,15 +78,16 @@ def _share(intervals: Intervals, number: int, count: int) -> Intervals:
     return tuple(found)
 
 
-def _pieces(share: Mapping[int, Intervals]) -> Iterator[Offsets]:
-    for number in range(max((len(each) for each in share.values()), default=0)):
-        yield {partition: each[number] for partition, each in share.items() if number < len(each)}
+def layers(ranges: Ranges) -> Iterator[Offsets]:
+    """The first range of every partition, then the second, and so on: at a time, one of a partition can be read."""
+    for number in range(max((len(each) for each in ranges.values()), default=0)):
+        yield {partition: each[number] for partition, each in ranges.items() if number < len(each)}
 
 
 def ranges_of(slices: Iterable[Slice]) -> dict[int, Intervals]:
-    """All offsets of these slices."""
+    """All offsets that these slices read."""
     found: dict[int, list[tuple[int, int]]] = {}
     for each in slices:
-        for partition, piece in each.offsets.items():
-            found.setdefault(partition, []).append(piece)
+        for partition, pieces in each.needed.items():
+            found.setdefault(partition, []).extend(pieces)
     return {partition: union(pieces) for partition, pieces in sorted(found.items())}

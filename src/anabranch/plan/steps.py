@@ -9,7 +9,7 @@ from typing_extensions import assert_never
 
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan
-from anabranch.plan.slices import Slice
+from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.quantities import format_moment
 
 
@@ -101,7 +101,9 @@ def describe(step: Step) -> str:
             return f"branch {table} from its state at snapshot {snapshot}"
         case ReplaySlice(piece):
             parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(piece.offsets.items()))
-            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts})"
+            wider = offsets_in(piece.needed) - piece.width
+            more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
+            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
         case Promote(table, files, rows):

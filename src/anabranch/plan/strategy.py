@@ -17,14 +17,12 @@ class Strategy(str, Enum):
     """From a state of the table before the damage, all that came after is merged by key, up to where live stands."""
     RERUN_TAIL = "rerun-tail"
     """The same, where each event is folded into the row of its key: nothing after the damage can be left as it is."""
+    WINDOWS = "windows"
+    """Time partitions as well, of windows: each is computed whole, from every event it is made of."""
 
     @property
     def whole_table(self) -> bool:
-        return self is not Strategy.REPLACE_RANGE
-
-
-class ClassNotSupportedError(PlanRefusedError):
-    code = "plan.class-not-supported"
+        return self in (Strategy.MERGE_FORWARD, Strategy.RERUN_TAIL)
 
 
 class RangeNotClosedError(PlanRefusedError):
@@ -38,15 +36,14 @@ class RangeClosedError(PlanRefusedError):
 _LEGAL: dict[PipelineClass, tuple[Strategy, ...]] = {
     "stateless": (Strategy.REPLACE_RANGE,),
     "upsert": (Strategy.MERGE_FORWARD,),
-    "windowed": (),
+    "windowed": (Strategy.WINDOWS,),
     "ordered": (Strategy.RERUN_TAIL,),
 }
 _WHY_NOT: dict[PipelineClass, str] = {
     "stateless": "each event becomes its rows on its own",
     "upsert": "a row is the last event of its key, and that event may lie outside the range: "
     "replacing time partitions would bring back older rows or lose newer ones",
-    "windowed": "a window at the edge of the range needs events from beyond it, "
-    "which a replay of the range alone does not see",
+    "windowed": "a window is computed whole, in the partition that it begins in",
     "ordered": "a row depends on every event of its key before it, so whatever is wrong in the range has been carried "
     "into all that followed",
 }
@@ -57,19 +54,9 @@ def legal_strategies(pipeline_class: PipelineClass) -> tuple[Strategy, ...]:
 
 
 def choose_strategy(pipeline: str, pipeline_class: PipelineClass, asked: Range) -> Strategy:
-    """The first legal one that gives what was asked for, or a refusal that says why there is none."""
-    legal = legal_strategies(pipeline_class)
-    if not legal:
-        raise ClassNotSupportedError(
-            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}.",
-            next_step=f"only pipelines of class {', '.join(name for name, ways in _LEGAL.items() if ways)} can be "
-            "backfilled by this version; change the class only if it is not what the transform does",
-            pipeline=pipeline,
-            pipeline_class=pipeline_class,
-            supported=[name for name, ways in _LEGAL.items() if ways],
-        )
-    strategy, span = legal[0], asked.event_time
-    if span is not None and span.end is None and strategy is Strategy.REPLACE_RANGE:
+    """The first legal one, or a refusal that says why it can't give what was asked for."""
+    strategy, span = legal_strategies(pipeline_class)[0], asked.event_time
+    if span is not None and span.end is None and not strategy.whole_table:
         raise RangeNotClosedError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}, and time partitions are "
             "replaced. The contract does not say where they end.",

@@ -84,12 +84,20 @@ def judge_state(since_base: Sequence[Commit], *, run: str, reached: Mapping[int,
 
 
 def judge(
-    since_base: Sequence[Commit], *, run: str, code: str, staged: Collection[int], present: Collection[str]
+    since_base: Sequence[Commit],
+    *,
+    run: str,
+    code: str,
+    staged: Collection[int],
+    present: Collection[str],
+    windows: bool = False,
 ) -> Clear | CatchUp | Blocked:
     """What the commits since the base, oldest first, mean for promoting `run`, whose transform is `code`.
 
     `staged` are the live commits, by snapshot, whose offsets are in staging already; `present` are the range's files
-    at the head. A live commit holds only offsets after the plan's, so keeping it counts nothing twice.
+    at the head. With `windows` nothing is kept or caught up with: live had written every window of the range for good,
+    so that a later commit there is not what was planned for. Otherwise a live commit holds only offsets after the
+    plan's, and keeping it counts nothing twice.
     """
     keep: set[str] = set()
     behind: list[Commit] = []
@@ -101,7 +109,7 @@ def judge(
                 continue
             case Author.PROMOTION | Author.ROLLBACK if commit.run == run:
                 continue
-            case Author.LIVE if commit.offsets and not commit.removed:
+            case Author.LIVE if commit.offsets and not commit.removed and not windows:
                 if commit.snapshot in staged:
                     continue
                 if commit.code == code and commit.added <= set(present):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.plan import Plan
+from anabranch.plan.strategy import Strategy
 from anabranch.promote.commit import Act, already_done, commit_once
 from anabranch.promote.history import Blocked, CatchUp, Clear, judge, judge_state
 from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
@@ -93,7 +94,14 @@ class Promotion:
         if plan.strategy.whole_table:
             verdict = judge_state(survey.commits, run=run, reached=self.reached)
         else:
-            verdict = judge(survey.commits, run=run, code=plan.code, staged=self.staged, present=survey.present)
+            verdict = judge(
+                survey.commits,
+                run=run,
+                code=plan.code,
+                staged=self.staged,
+                present=survey.present,
+                windows=plan.strategy is Strategy.WINDOWS,
+            )
         match verdict:
             case Clear():
                 return survey, verdict

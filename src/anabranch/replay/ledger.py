@@ -9,6 +9,7 @@ from functools import reduce
 from operator import add
 
 from anabranch.plan.slices import Slice
+from anabranch.replay.late import NONE_LATE, LateEvents
 
 CATCH_UP = "live-"
 """How the id of a slice begins that replays a live commit made after the base. No plan has such slices."""
@@ -33,6 +34,8 @@ class Account:
     """Deleted by retention before they were read."""
     superseded: int = 0
     """Events that a later one of the same key in the same slice has replaced, or gone on from."""
+    windowed: int = 0
+    """Events that windows of the range were computed from. Which of them a row owes itself to, a sum does not say."""
     rows: int = 0
     """Rows written, and in a table by key rows deleted. Not a fate: one event may give several rows."""
 
@@ -73,6 +76,7 @@ class SliceAccount:
 
     slice: Slice
     partitions: Mapping[int, Account]
+    late: LateEvents = NONE_LATE
 
     @property
     def total(self) -> Account:
@@ -115,13 +119,14 @@ def settle(
     compacted_topic: bool,
     earliest: int,
     superseded: int = 0,
+    windowed: int = 0,
 ) -> Account:
     """The account of [start, end) from what was counted; the offsets left over are explained as a gap.
 
     More counted than there are offsets leaves a negative gap, and an account that does not balance: a record
     counted twice must not be hidden here.
     """
-    missing = end - start - (output + filtered + superseded + out_of_range + quarantined)
+    missing = end - start - (output + filtered + superseded + windowed + out_of_range + quarantined)
     gap = explain_gap(missing, compacted_topic=compacted_topic, earliest=earliest, start=start)
     return Account(
         offsets=end - start,
@@ -133,6 +138,7 @@ def settle(
         compacted=gap.compacted,
         lost=gap.lost,
         superseded=superseded,
+        windowed=windowed,
         rows=rows,
     )
 

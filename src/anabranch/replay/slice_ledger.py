@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anabranch.replay.late import NONE_LATE, LateEvents
 from anabranch.replay.ledger import Account
 
 
@@ -14,16 +15,19 @@ class SliceLedger:
     bytes: int
     """Keys and values as they came from Kafka."""
     accounts: Mapping[int, Account]
+    late: LateEvents = NONE_LATE
 
     def document(self) -> dict[str, Any]:
         accounts = {str(p): account.document() for p, account in sorted(self.accounts.items())}
-        return {"bytes": self.bytes, "partitions": accounts}
+        late = {} if self.late == NONE_LATE else {"late": self.late.document()}
+        return {"bytes": self.bytes, "partitions": accounts, **late}
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> SliceLedger:
         """The reverse of `document`."""
         accounts = {int(p): Account.read(account) for p, account in document["partitions"].items()}
-        return cls(document["bytes"], accounts)
+        late = LateEvents.read(document["late"]) if "late" in document else NONE_LATE
+        return cls(document["bytes"], accounts, late)
 
 
 def total(ledgers: Iterable[SliceLedger]) -> tuple[int, Account]:

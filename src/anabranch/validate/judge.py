@@ -15,6 +15,7 @@ from anabranch.validate import (
     conservation,
     counts,
     keys,
+    late,
     nulls,
     quarantine,
     queries,
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     spot.check,
     queries.check,
     quarantine.check,
+    late.check,
 )
 
 

@@ -25,6 +25,7 @@ _FATES = {
     "compacted": "compacted away by the topic",
     "lost": "lost to retention before it could be read",
     "superseded": "a later event of the same key in the same slice counts instead",
+    "windowed": "windows of the range were computed from it",
 }
 
 

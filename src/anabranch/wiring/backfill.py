@@ -302,10 +302,12 @@ class BackfillRun:
     def _writer(self) -> SliceWriter:
         from anabranch.adapters.spark.slices import SparkSliceWriter
         from anabranch.adapters.spark.transform import load_transform, ship
+        from anabranch.adapters.spark.window_slices import WindowSliceWriter
 
         transform = load_transform(self.workplace.folder, self.pipeline)
         ship(self._spark, transform, self.pipeline)
-        return SparkSliceWriter(
+        kind = SparkSliceWriter if self.pipeline.spec.window is None else WindowSliceWriter
+        return kind(
             self._spark, self.workplace.kafka, self.workplace.catalog, self.plan, self.pipeline, transform, self.run_id
         )
 
@@ -325,7 +327,10 @@ class BackfillRun:
         return [entry.outcome_details or {} for entry in done]
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
-        return [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in self.staged(staging)]
+        return [
+            SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts, each.ledger.late)
+            for each in self.staged(staging)
+        ]
 
     def _catch_ups(self, staging: Staging) -> list[StagedSlice]:
         return [each for each in self.staged(staging) if each.slice_id.startswith(CATCH_UP)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
@@ -17,6 +18,7 @@ from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
 from anabranch.contract.code import code_digest
+from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
@@ -28,7 +30,9 @@ from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, requi
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
+from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.slices import Ranges
+from anabranch.plan.windows import require_closed
 from anabranch.plan.zones import NO_MAP
 from anabranch.wiring.workplace import Workplace
 
@@ -39,18 +43,31 @@ def plan_backfill(
     """The plan for the contract in this file, as the world is now."""
     loaded = load_contract(workplace.loaded, contract)
     asked = ask(loaded.backfill, loaded.pipeline.pipeline, now)
+    unpinned = require_repeatable(asked.pipeline, find_unpinned(workplace.folder, asked.pipeline))
     code = code_digest(workplace.folder, asked.pipeline)
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
     tables = _catalog(workplace, asked)
     target_facts = IcebergTables(tables).measure(asked)
-    window = lookups(target_facts.partitions, asked.slack, everything=asked.everything)
-    source_facts = source.measure(asked.pipeline.spec.source.topic, window)
+    part = require_closed(asked, target_facts) or target_facts.partitions
+    window = lookups(part, asked.slack, everything=asked.everything)
+    topic = asked.pipeline.spec.source.topic
+    source_facts = source.measure(topic, window)
     zones = NO_MAP
     if not asked.everything:
         key = MapKey(source_facts.uuid, reading_digest(asked.pipeline.spec))
-        zones = IcebergZones(tables, target_facts.table).look(key, moments_of(target_facts.partitions))
-    return make_plan(asked, code, source_facts, target_facts, now=now, zones=zones, offsets_per_slice=offsets_per_slice)
+        zones = IcebergZones(tables, target_facts.table).look(key, moments_of(part))
+    planned = make_plan(
+        asked,
+        code,
+        source_facts,
+        target_facts,
+        now=now,
+        zones=zones,
+        offsets_per_slice=offsets_per_slice,
+        look=partial(source.measure, topic),
+    )
+    return replace(planned, outlook=with_unpinned(planned.outlook, unpinned))
 
 
 def _catalog(workplace: Workplace, asked: Asked) -> Catalog:

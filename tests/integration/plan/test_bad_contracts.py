@@ -37,12 +37,17 @@ def world(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests) -> Sho
 
 
 def _good(shop: Shop, topic: str) -> None:
-    for kind in ("upsert", "windowed", "ordered"):
-        of_class: dict[str, Any] = {"class": kind, "target": {"table": f"shop.{kind}", "keys": ["order_id"]}}
+    for kind in ("upsert", "ordered"):
+        target = {"table": f"shop.{kind}", "keys": ["order_id"], "schema": {"order_id": "string"}}
+        of_class: dict[str, Any] = {"class": kind, "target": target}
         shop.pipeline(kind, topic, **of_class)
+    windowed: dict[str, Any] = {"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "10m"}}
+    shop.pipeline("windowed", topic, **windowed)
+    (shop.folder / "transforms" / "dice.py").write_text("import random\n\ntransform = random.choice\n")
+    shop.pipeline("dice", topic, transform={"python": "transforms.dice:transform"})
     shop.pipeline("orders", topic)
     shop.pipeline("bad-keys", topic, target={"table": "shop.bad_keys", "keys": ["order"]})
-    for name in ("orders", "bad-keys"):
+    for name in ("orders", "bad-keys", "windowed"):
         shop.table(name)
         shop.live(name, DAYS, {0: (0, 72), 1: (0, 72)})
     shop.pipeline("no-live", topic)
@@ -140,7 +145,7 @@ def test_the_world_is_good_without_a_bad_contract(world: Shop, capsys: pytest.Ca
 def test_people_read_what_is_wrong_and_what_to_write(world: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "-f", str(BAD / "class-windowed.yaml"), "--project", str(world.folder)]) == 3
     printed = capsys.readouterr()
-    assert "plan.class-not-supported" in printed.err
+    assert "plan.windows-open" in printed.err
     assert "Traceback" not in printed.err
 
 

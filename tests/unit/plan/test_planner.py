@@ -51,11 +51,11 @@ def test_everything_is_the_whole_topic(world: World) -> None:
     assert plan.target.asked_start is None
 
 
-def test_a_class_with_no_legal_strategy_is_refused_with_its_reason(world: World) -> None:
-    error = refused(world, pipe={"class": "windowed"})
-    assert error.code == "plan.class-not-supported"
-    assert "event" in error.what
-    assert error.fields["supported"] == ["stateless", "upsert", "ordered"]
+def test_windows_need_an_end_as_time_partitions_do(world: World) -> None:
+    windowed = {"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "10m"}}
+    error = refused(world, pipe=windowed, range={"eventTime": {"from": "2025-06-01T00:00:00Z"}})
+    assert error.code == "plan.range-not-closed"
+    assert "computed whole" in error.what
 
 
 @pytest.mark.parametrize(

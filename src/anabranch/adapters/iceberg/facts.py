@@ -19,6 +19,7 @@ from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import Grain, TargetPart, TimeAxis, WholeTable, everything, widen
 from anabranch.plan.facts import LiveHistory, TargetFacts
+from anabranch.plan.windows import first_touched
 from anabranch.promote.history import Author
 from anabranch.runs.canonical import canonical
 
@@ -54,7 +55,8 @@ def _part(table: Table, asked: Asked) -> TargetPart:
     axis = usable_axis(table)
     if asked.start is None or asked.end is None:
         return everything(axis)
-    return widen(axis, asked.start, asked.end)
+    window = asked.pipeline.spec.window
+    return widen(axis, asked.start if window is None else first_touched(window, asked.start), asked.end)
 
 
 def usable_axis(table: Table) -> TimeAxis:
@@ -96,13 +98,15 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
     ends: dict[int, int] = {}
     commits, foreign = 0, 0
     others: set[str] = set()
-    oldest = None
+    oldest, watermark = None, None
     for snapshot in ancestry(table, head):
         oldest = snapshot
         said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
         match props.author(said, snapshot.summary.operation.value if snapshot.summary else ""):
             case Author.LIVE if said.get(props.PIPELINE) == pipeline:
                 commits += 1
+                if watermark is None and props.WATERMARK in said:
+                    watermark = int(said[props.WATERMARK])
                 for partition, (_, end) in props.read_offsets(said).items():
                     ends.setdefault(partition, end)
             case Author.LIVE:
@@ -111,7 +115,7 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
                 foreign += 1
             case Author.PROMOTION | Author.ROLLBACK | Author.REWRITE:
                 pass
-    return LiveHistory(ends, commits, _is_the_first(oldest), frozenset(others), foreign)
+    return LiveHistory(ends, commits, _is_the_first(oldest), frozenset(others), foreign, watermark)
 
 
 def _is_the_first(snapshot: Snapshot | None) -> bool:

@@ -72,6 +72,27 @@ def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
     return None
 
 
+@dataclass(frozen=True)
+class LiveBatch:
+    """What one batch of live with windows dropped: events of windows that had ended by `late_before` (ms)."""
+
+    offsets: Offsets
+    late_before: int
+
+
+def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
+    """Live's batches up to the base, newest first, as far back as history is kept."""
+    found: list[LiveBatch] = []
+    snapshot = table.snapshot_by_id(base)
+    while snapshot is not None:
+        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        if said.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in said:
+            found.append(LiveBatch(props.read_offsets(said), int(said[props.LATE_BEFORE])))
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
+    return found
+
+
 def _commit(snapshot: Snapshot, said: dict[str, str]) -> LiveCommit:
     return LiveCommit(
         said[props.COMMIT],

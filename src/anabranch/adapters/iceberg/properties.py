@@ -27,6 +27,10 @@ EVENT_TIME = "anabranch.event-time"
 """The newest event that live has written so far."""
 LEDGER = "anabranch.ledger"
 """What became of every offset of the slice, committed with its rows."""
+WATERMARK = "anabranch.watermark"
+"""Of a live batch with windows, in ms: those that ended by then are written and final."""
+LATE_BEFORE = "anabranch.late-before"
+"""Of a live batch with windows, in ms: events of windows that ended by then were dropped."""
 
 _AUTHORS = {author.value: author for author in Author}
 

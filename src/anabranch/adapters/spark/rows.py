@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
 
+from anabranch.contract.pipeline import PipelineSpec
 from anabranch.errors import AnabranchError, ExitCode
 
 COORDINATES = {"_partition": "int", "_offset": "bigint"}
 """What every row must carry: without them nobody can say what became of an event."""
+
+WINDOW = {"_window": "struct<start:timestamp,end:timestamp>"}
+"""What every row of a windowed pipeline must carry instead: many events make up one row."""
+
+WINDOW_START = "window_start"
+"""How the column is named by which a windowed pipeline's new target is partitioned, if it has several timestamps."""
+
+
+def origin_of(spec: PipelineSpec) -> Mapping[str, str]:
+    return COORDINATES if spec.window is None else WINDOW
 
 
 class OutputError(AnabranchError):
@@ -21,14 +32,16 @@ class OutputError(AnabranchError):
     exit_code = ExitCode.REFUSED
 
 
-def require_coordinates(rows: DataFrame) -> None:
-    """Refuse rows that don't say which record they come from."""
-    for name, kind in COORDINATES.items():
+def require_origin(rows: DataFrame, origin: Mapping[str, str] = COORDINATES) -> None:
+    """Refuse rows that don't say which record they come from, or which window."""
+    for name, kind in origin.items():
         found = _named(rows.schema, name)
         if found is None:
             raise _refused(
                 f"The transform's output has no column {name}, so nobody could say what became of an event.",
-                'carry `_partition` and `_offset` through: .select("_partition", "_offset", …)',
+                'carry `_partition` and `_offset` through: .select("_partition", "_offset", …)'
+                if origin is COORDINATES
+                else "group by `run.window`, which is named _window, and leave it in the output",
             )
         if found.simpleString() != kind:
             raise _refused(
@@ -42,13 +55,15 @@ def own_columns(rows: DataFrame) -> StructType:
     return StructType([field for field in rows.schema.fields if not field.name.startswith("_")])
 
 
-def align(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> DataFrame:
+def align(
+    rows: DataFrame, target: StructType, *, keep: Sequence[str] = (), origin: Mapping[str, str] = COORDINATES
+) -> DataFrame:
     """The rows with exactly the target's columns, in its order, and behind them the `_` columns named in `keep`.
 
     Columns that begin with `_` and are not the target's are dropped. Any other difference is an error, since a
     column left out would become null, and a cast could change values, with nobody told.
     """
-    require_coordinates(rows)
+    require_origin(rows, origin)
     return fit(rows, target, keep=keep)
 
 

@@ -85,13 +85,13 @@ class SparkSliceWriter:
         return self._write(piece, staging, self._read_plainly)
 
     def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
-        with self._explained(piece), _kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
-            read = _read_counts(decoded, self._in_range())
+        with self._explained(piece), kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
+            read = read_counts(decoded, self._in_range())
             self._set_aside(piece, decoded, sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
             if self.plan.strategy.whole_table:
                 return self._merge(piece, staging, decoded, read)
-            with _kept(self._rows(decoded)) as rows:
+            with kept(self._rows(decoded)) as rows:
                 self._require_in_range(piece, rows)
                 ledger = self._ledger(piece, read, _row_counts(rows), _appended)
                 reach("slice.write.after")
@@ -170,8 +170,7 @@ class SparkSliceWriter:
         rows: PartitionCounts,
         fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
     ) -> SliceLedger:
-        client = self.kafka.client(self.client_id)
-        begins = offset_ranges(client, describe_topic(client, self.plan.source.topic))
+        begins = self._begins()
         accounts = {
             partition: _account(
                 piece.offsets[partition],
@@ -183,6 +182,15 @@ class SparkSliceWriter:
             )
             for partition in piece.offsets
         }
+        self._require_balance(piece, accounts)
+        return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts)
+
+    def _begins(self) -> Mapping[int, tuple[int, int]]:
+        """Where each partition begins and ends now."""
+        client = self.kafka.client(self.client_id)
+        return offset_ranges(client, describe_topic(client, self.plan.source.topic))
+
+    def _require_balance(self, piece: Slice, accounts: Mapping[int, Account]) -> None:
         for partition, account in accounts.items():
             if not account.balances or account.lost:
                 raise LedgerError(
@@ -192,7 +200,6 @@ class SparkSliceWriter:
                     next_step=f"anabranch retry {self.run_id}; if it comes again, the topic has lost records",
                     slice=piece.id,
                 )
-        return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts)
 
     def _said(self, piece: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
         return {
@@ -262,7 +269,7 @@ class SparkSliceWriter:
             ) from error
 
 
-def _read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
+def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
     """By partition: bytes read, and how many records are bad, tombstones, in range, and not."""
     good = F.col(REASON).isNull() & ~F.col(TOMBSTONE)
     counts = decoded.groupBy("_partition").agg(
@@ -310,7 +317,7 @@ def _account(
 
 
 @contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
     """Computed once and kept while it is used: counted and written must be the same rows, from one read of Kafka."""
     kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:

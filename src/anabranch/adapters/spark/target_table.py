@@ -8,7 +8,15 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.decode import decode, events_of
 from anabranch.adapters.spark.keyed import KeyedChanges
-from anabranch.adapters.spark.rows import align, own_columns, require_coordinates, require_keys, time_column
+from anabranch.adapters.spark.rows import (
+    WINDOW_START,
+    align,
+    origin_of,
+    own_columns,
+    require_keys,
+    require_origin,
+    time_column,
+)
 from anabranch.adapters.spark.transform import Transform
 from anabranch.contract.columns import ddl
 from anabranch.contract.pipeline import KEYED, Pipeline, PipelineSpec
@@ -53,14 +61,14 @@ def ensure_target(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeli
     if not spark.catalog.tableExists(name):
         _create(spark, catalog, pipeline, rows)
     columns = spark.table(name).schema
-    align(rows, columns)
+    align(rows, columns, origin=origin_of(pipeline.spec))
     return columns
 
 
 def _create(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, rows: DataFrame) -> None:
-    require_coordinates(rows)
+    require_origin(rows, origin_of(pipeline.spec))
     columns = own_columns(rows)
-    axis = time_column(columns, pipeline.spec.event_time.field)
+    axis = time_column(columns, pipeline.spec.event_time.field if pipeline.spec.window is None else WINDOW_START)
     _make(spark, catalog, pipeline, columns, f"PARTITIONED BY (hours(`{axis}`))")
 
 

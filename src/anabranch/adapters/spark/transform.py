@@ -6,6 +6,7 @@ import atexit
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import Parameter, signature
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.spark.faults import TransformFailedError, blamed
 from anabranch.adapters.spark.loading import ProjectModules
+from anabranch.adapters.spark.pinned import TransformRun
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
@@ -125,10 +127,11 @@ def _python(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
         raise _unloadable(f"{error}.", module) from error
     if not callable(function):
         raise _unloadable(f"It has no function {name}.", module)
+    run, arguments = TransformRun.of(pipeline), _arguments(function)
 
     def act(*frames: DataFrame) -> Any:
         with modules.at_home():
-            return function(*frames)
+            return function(*frames, run) if arguments > len(frames) else function(*frames)
 
     return Transform(folder, file, digest, act)
 
@@ -153,6 +156,12 @@ def _sql(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
                     session.catalog.dropTempView(name)
 
     return Transform(folder, file, digest, act)
+
+
+def _arguments(function: Callable[..., Any]) -> int:
+    """How many it takes. One more than there are frames is given what is pinned for the run."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return len([each for each in signature(function).parameters.values() if each.kind in positional])
 
 
 def _unloadable(why: str, module: str) -> TransformUnloadableError:

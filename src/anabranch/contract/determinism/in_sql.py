@@ -1,0 +1,55 @@
+"""Finds unpinned calls in SQL by its tokens: what stands in comments, text and quoted names is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from anabranch.contract.determinism.calls import CLOCK, ONLY_WITHOUT_ARGUMENTS, SQL, SQL_WORDS, Unpinned
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|`(?:[^`]|``)*`)
+      | (?P<text>[rR]?'(?:[^'\\]|\\.)*'|[rR]?"(?:[^"\\]|\\.)*")
+      | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_TYPED = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
+_SPOKEN = frozenset({"now", "today", "yesterday", "tomorrow"})
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+def find_in_sql(text: str, file: str, *, line: int = 1, columns: frozenset[str] = frozenset()) -> Iterator[Unpinned]:
+    """`columns` are names of the source's own columns: `current_date` alone means such a column where there is one."""
+    end = _Token("other", "", 0)
+    tokens = [end, *_tokens(text, line), end, end]
+    for at in range(1, len(tokens) - 2):
+        before, token, after, beyond = tokens[at - 1 : at + 3]
+        name = token.text.lower()
+        if token.kind != "word" or before.text == ".":
+            continue
+        if name in _TYPED and after.kind == "text" and _spoken(after.text):
+            yield Unpinned(file, token.line, "now", CLOCK)
+        elif name in SQL and after.text == "(":
+            if beyond.text == ")" or name not in ONLY_WITHOUT_ARGUMENTS:
+                yield Unpinned(file, token.line, name, SQL[name])
+        elif name in SQL_WORDS and name not in columns and before.text.lower() != "as":
+            yield Unpinned(file, token.line, name, SQL[name])
+
+
+def _spoken(text: str) -> bool:
+    """`TIMESTAMP 'now'` is the moment of the query."""
+    return text.strip("rR").strip("'\"").strip().lower() in _SPOKEN
+
+
+def _tokens(text: str, line: int) -> Iterator[_Token]:
+    for found in _TOKEN.finditer(text):
+        if found.lastgroup != "skip":
+            yield _Token(str(found.lastgroup), found[0], line + text.count("\n", 0, found.start()))

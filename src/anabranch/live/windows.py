@@ -1,0 +1,137 @@
+"""Live with windows: the stream keeps the state, and a batch's rows are those of the windows it has closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.facts import usable_axis
+from anabranch.adapters.iceberg.live import LiveCommit, live_commit_id
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.spark.decode import EVENT_TIME, REASON, bad_of, decode, events_of
+from anabranch.adapters.spark.kafka_source import read_offsets
+from anabranch.adapters.spark.quarantine import Batch
+from anabranch.adapters.spark.rows import WINDOW, align
+from anabranch.adapters.spark.target_table import spark_name
+from anabranch.adapters.spark.windows import is_late, require_windows
+from anabranch.adapters.spark.zones import count_groups
+from anabranch.contract.pipeline import PipelineSpec
+from anabranch.contract.window import EventWindow
+from anabranch.crashpoints import reach
+from anabranch.live.batch import BatchWriter, Seen, seen_of
+from anabranch.live.errors import CONTINUES, StateLostError
+from anabranch.live.offsets import batch_watermarks
+from anabranch.live.pace import client_id
+from anabranch.live.writing import append
+from anabranch.plan.slices import Offsets
+from anabranch.plan.zones import Group, zones_of
+
+
+def with_watermark(events: DataFrame, window: EventWindow) -> DataFrame:
+    return events.withWatermark(EVENT_TIME, f"{window.lateness // timedelta(milliseconds=1)} milliseconds")
+
+
+def declared_window(spec: PipelineSpec) -> EventWindow:
+    if spec.window is None:
+        raise AssertionError("a pipeline of class windowed has a window")
+    return spec.window
+
+
+def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommit | None) -> None:
+    """Refuse to begin anew where the table stands: the events of windows that were open would be in no row."""
+    if last is None or last.topic != topic.uuid or (checkpoint / "metadata").is_file():
+        return
+    raise StateLostError(
+        f"Live {pipeline} has written windows before, and its state is gone: {checkpoint} is not there. The windows "
+        "that were open can't be completed from where the table stands.",
+        untouched=CONTINUES,
+        next_step=f"put {checkpoint} back from a backup; or begin anew with another target table",
+        checkpoint=str(checkpoint),
+    )
+
+
+@dataclass
+class WindowWriter(BatchWriter):
+    """Writes the windows that a batch has closed.
+
+    The stream gives rows and no records, so the batch's records are read once more by their offsets: to set aside the
+    bad ones, and to count those that came too late. Spark's own count of late rows is taken after it has added them
+    up in part, and says nothing of events.
+    """
+
+    kafka: KafkaAccess = field(kw_only=True)
+
+    def shape(self, records: DataFrame) -> DataFrame:
+        """Decoded, the late ones waited for, and transformed: with state, which Spark keeps in the checkpoint."""
+        spec = self.pipeline.spec
+        events = with_watermark(events_of(decode(records, spec)), declared_window(spec))
+        return align(self.transform(events), self.columns, keep=tuple(WINDOW), origin=WINDOW)
+
+    def _again(self, batch: DataFrame) -> None:
+        """The rows are in the table, but the batch's state may not be on the disk: only running it puts it there."""
+        batch.write.format("noop").mode("append").save()
+
+    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[Seen, int]:
+        commit = live_commit_id(query, number)
+        new = {partition: (start, end) for partition, (start, end) in offsets.items() if start < end}
+        seen, groups = self._look(batch, commit, query, number, new)
+        window = declared_window(self.pipeline.spec)
+        axis = usable_axis(self._tables.load_table(self.pipeline.spec.target.table)).column
+        rows = batch.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            with self.transform.blamed():
+                require_windows(rows, window, axis, CONTINUES)
+            reach("live.commit.before")
+            said = self._properties(commit, query, number, offsets, seen)
+            with self.transform.blamed():
+                append(rows.drop(*WINDOW), self._name, commit, said, self._is_last)
+            reach("live.commit.after")
+        finally:
+            rows.unpersist()
+        self.keep_zones(zones_of(new, groups))
+        landed = self._last_commit()
+        return seen, landed.rows if landed is not None and landed.id == commit else 0
+
+    def _look(
+        self, batch: DataFrame, commit: str, query: str, number: int, ranges: Offsets
+    ) -> tuple[Seen, list[Group]]:
+        if not ranges:
+            return seen_of(()), []  # a batch without records only closes windows
+        raw = read_offsets(
+            batch.sparkSession,
+            bootstrap=self.kafka.bootstrap,
+            topic=self.pipeline.spec.source.topic,
+            ranges=ranges,
+            client_id=client_id(self.pipeline.metadata.name),
+            options=self.kafka.spark(),
+        )
+        late_before = batch_watermarks(self.checkpoint, number).late_before
+        decoded = decode(raw, self.pipeline.spec).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            groups = count_groups(decoded)
+            late = F.col(REASON).isNull() & is_late(declared_window(self.pipeline.spec), late_before)
+            seen = seen_of(groups, decoded.where(late).count())
+            self.still_same_topic()
+            reach("live.quarantine.before")
+            aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
+            self._quarantine.set_aside(bad_of(decoded), aside, seen.bad)
+            reach("live.quarantine.after")
+        finally:
+            decoded.unpersist()
+        return seen, groups
+
+    @property
+    def _name(self) -> str:
+        return spark_name(self.catalog, self.pipeline.spec.target.table)
+
+    def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
+        marks = batch_watermarks(self.checkpoint, number)
+        said = super()._properties(commit, query, number, offsets, seen)
+        return {**said, props.WATERMARK: str(marks.closed), props.LATE_BEFORE: str(marks.late_before)}
