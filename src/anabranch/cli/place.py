@@ -24,7 +24,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; for scripts.")]
 
 
 class NotConfirmedError(AnabranchError):
-    code = "not-confirmed"
+    code = "cli.not-confirmed"
     exit_code = ExitCode.REFUSED
 
 
