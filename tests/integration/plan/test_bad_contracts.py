@@ -38,7 +38,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests) -> Sho
 
 def _good(shop: Shop, topic: str) -> None:
     for kind in ("upsert", "windowed", "ordered"):
-        of_class: dict[str, Any] = {"class": kind, "target": {"table": f"shop.{kind}", "keys": ["order_id"]}}
+        target = {"table": f"shop.{kind}", "keys": ["order_id"], "schema": {"order_id": "string"}}
+        of_class: dict[str, Any] = {"class": kind, "target": target}
         shop.pipeline(kind, topic, **of_class)
     shop.pipeline("orders", topic)
     shop.pipeline("bad-keys", topic, target={"table": "shop.bad_keys", "keys": ["order"]})
