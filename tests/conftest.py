@@ -1,3 +1,8 @@
 """Fixtures of the whole run: one broker, one Spark session, one PostgreSQL, each started on first use."""
 
+import os
+
+# Of every JVM of the run: they work for minutes, and half their time went into compiling code to run for hours.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.postgres", "tests.fixtures.project", "tests.fixtures.spark"]

@@ -41,8 +41,6 @@ RANGE = (BEGINNING + timedelta(hours=1), BEGINNING + timedelta(hours=11))
 BUGGY = "b" * 64
 """The digest of the code that live ran before the fix."""
 PATIENCE = 600
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that is killed within seconds has no use for code compiled to run for hours; half its time went there."""
 AT_ONCE = 20_000
 """A producer's queue takes so many and no more."""
 
@@ -252,7 +250,7 @@ class Shop:
             popen = subprocess.Popen(
                 [sys.executable, "-m", "anabranch", *arguments],
                 cwd=self.folder,
-                env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK_JAVA, **environment},
+                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

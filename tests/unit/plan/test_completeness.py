@@ -153,7 +153,10 @@ def groups_of(records: Iterable[tuple[int, int]]) -> list[Group]:
 
 
 def test_the_median_read_amplification_on_realistic_disorder_is_under_1_3() -> None:
-    """5% of the events come late by up to ten minutes; ranges of an hour and of two."""
+    """5% of the events come late by up to ten minutes; ranges of an hour and of two; ten records a second and more.
+
+    A block goes by offsets: a slower partition has hours in one block, and reads more for each event of the range.
+    """
     chance, found = random.Random(5), []
     for per_second in (10, 20, 60):
         count = 4 * 3600 * per_second

@@ -1,0 +1,80 @@
+"""Live's branch on a real table: main follows only what it was merged onto, and a promotion gets its turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
+from anabranch.adapters.iceberg.live_branch import LONGEST_TURN, LiveBranch
+from anabranch.adapters.iceberg.whole import WholeTarget
+from anabranch.promote.target import MovedError
+
+ROWS = pa.table({"n": pa.array([1], pa.int64())})
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> WholeTarget:
+    embedded = EmbeddedCatalog.below(tmp_path)
+    embedded.create()
+    catalog = embedded.catalog("lake").open()
+    catalog.create_namespace("bank")
+    catalog.create_table("bank.accounts", ROWS.schema)
+    return WholeTarget(catalog, "bank.accounts")
+
+
+class Clock:
+    """Time that passes only in sleep."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_main_follows_the_branch_unless_it_has_moved(target: WholeTarget) -> None:
+    branch = LiveBranch(target, "accounts")
+    assert branch.begin() is None, "an empty table has nothing to merge onto"
+    target.load().append(ROWS)
+    onto = branch.begin()
+    assert onto is not None
+    assert onto == target.head()
+    target.load().append(ROWS, branch=branch.name)
+    kept = target.load().metadata.refs["main"]
+    branch.join(onto)
+    assert target.head() == target.head(branch.name) != onto
+    now = target.load().metadata.refs["main"]
+    assert (now.max_ref_age_ms, now.max_snapshot_age_ms) == (kept.max_ref_age_ms, kept.max_snapshot_age_ms)
+
+    onto = branch.begin()
+    assert onto is not None
+    target.load().append(ROWS, branch=branch.name)
+    target.load().append(ROWS)
+    theirs = target.head()
+    with pytest.raises(MovedError):
+        branch.join(onto)
+    assert target.head() == theirs
+    assert branch.begin() == theirs == target.head(branch.name), "and begins anew from there"
+
+
+def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: WholeTarget) -> None:
+    target.load().append(ROWS)
+    clock = Clock()
+    branch = LiveBranch(target, "accounts", clock, clock.sleep)
+    target.ask_for_turn("r1", 1020)
+    branch.begin()
+    assert 1020 <= clock.now < 1021
+    target.ask_for_turn("r1", 10**9)
+    branch.begin()
+    assert 1020 + LONGEST_TURN <= clock.now < 1021 + LONGEST_TURN
+    target.give_turn_back("r1")
+    before = clock.now
+    branch.begin()
+    assert clock.now == before
+    assert [ref for ref in target.load().metadata.refs if "turn" in ref] == []
