@@ -59,13 +59,13 @@ def cut(ranges: Ranges, offsets_per_slice: int) -> tuple[Slice, ...]:
     A slice has one range of a partition. A share that goes over several of them becomes several slices.
     """
     count = -(-offsets_in(ranges) // offsets_per_slice)
-    shares = ({p: _share(each, number, count) for p, each in sorted(ranges.items())} for number in range(count))
+    shares = ({p: share_of(each, number, count) for p, each in sorted(ranges.items())} for number in range(count))
     # With fewer offsets than partitions in a slice, the shares of some are all nothing: such a slice is none.
     pieces = [piece for share in shares for piece in layers(share)]
     return tuple(Slice(f"s{number:05}", piece) for number, piece in enumerate(pieces))
 
 
-def _share(intervals: Intervals, number: int, count: int) -> Intervals:
+def share_of(intervals: Intervals, number: int, count: int) -> Intervals:
     """The `number`th of `count` equal parts, counted over the offsets of all intervals in a row."""
     total = width(intervals)
     first, after = total * number // count, total * (number + 1) // count

@@ -16,7 +16,7 @@ from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.intervals import Intervals, common, fewer, union
 from anabranch.plan.offsets import lookups, reach
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.slices import Ranges, Slice, layers, offsets_in
+from anabranch.plan.slices import Ranges, Slice, layers, offsets_in, share_of
 from anabranch.plan.zones import ZoneMap
 from anabranch.project.quantities import format_moment
 
@@ -118,20 +118,23 @@ def cut_windows(
     parts = [partitions] if look is None else split(partitions, -(-offsets_in(ranges) // offsets_per_slice))
     pieces: list[Piece] = []
     reached = dict.fromkeys(ranges, 0)
-    for part in parts:
+    for at, part in enumerate(parts):
         span = reading(asked.pipeline.spec.window, part)
         wanted = lookups(span, asked.slack, everything=False)
         facts = source if look is None else look(wanted)
         reads, own = {}, {}
         for number, planned in ranges.items():
-            there, stood = facts.partitions[number], live.get(number)
+            there, stood, known = facts.partitions[number], live.get(number), zones.partitions.get(number)
             proven = readings[number].proof in (Proof.MAP, Proof.WHOLE)
-            known = zones.partitions.get(number)
             found = reading_of(there, wanted, asked.slack, stood, known, moments_of(span), whole=proven)
             reads[number] = common(planned, found.ranges)
-            near = planned[-1][1] if part is parts[-1] else reach(there, wanted, asked.slack, stood).end
-            own[number] = common(planned, union([(reached[number], near)]))
-            reached[number] = max(reached[number], near)
+            if proven:
+                own[number] = share_of(planned, at, len(parts))
+                continue
+            # By timestamps pieces overlap by the slack: what one has read is no other's to answer for.
+            until = planned[-1][1] if part is parts[-1] else reach(there, wanted, asked.slack, stood).end
+            own[number] = common(planned, union([(reached[number], until)]))
+            reached[number] = max(reached[number], until)
         pieces.append(Piece(part.first, part.after, _together(reads), _together(own)))
     return tuple(_numbered(_answering(pieces)))
 

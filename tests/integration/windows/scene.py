@@ -20,6 +20,7 @@ from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
 
 from anabranch.adapters.iceberg.live import last_live_commit
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.target_table import ensure_target
@@ -27,6 +28,7 @@ from anabranch.adapters.spark.transform import load_transform
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.reading import reading_digest
 from anabranch.live.offsets import is_committed
 from anabranch.live.pace import Pace
 from anabranch.live.progress import BatchDone
@@ -149,6 +151,7 @@ class Revenue:
             still_same_topic=lambda: self._fail(self.fail_before_commit),
             commit_group=lambda _position: self._fail(self.fail_after_commit),
             report=lambda done, _offsets: self._note(done),
+            keep_zones=lambda zones: self.zones.add(MapKey(topic.uuid, reading_digest(pipeline.spec)), zones),
             kafka=self.workplace.kafka,
         )
         starting = starting_offsets(topic, last_live_commit(self.table(), "revenue"))
@@ -204,6 +207,10 @@ class Revenue:
         return dict(found)
 
     # The table, and backfills of it.
+
+    @property
+    def zones(self) -> IcebergZones:
+        return IcebergZones(self.workplace.catalog.open(), TABLE)
 
     def table(self) -> Table:
         return self.workplace.catalog.open().load_table(TABLE)

@@ -12,6 +12,7 @@ from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, fixed_windows, order_of, sessions, summed
 from tests.integration.windows.scene import LATENESS, Revenue, at, sold
 
+from anabranch.plan.completeness import Proof
 from anabranch.plan.windows import WindowsOpenError
 from anabranch.validate.report import Verdict
 from anabranch.validate.result import Outcome
@@ -111,6 +112,7 @@ def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForT
     run = shop.plan(at(3), at(3, 30), slices=2)
     first, after = 1, 4
     assert (run.plan.target.partitions.start, run.plan.target.partitions.end) == (at(first), at(after))
+    assert run.plan.source.proof == {0: Proof.MAP}, "live has counted every record that it wrote"
     assert shop.apply(run).verdict is Verdict.ACCEPTED
     shop.promote(run)
     fixed = summed(sessions(orders, gap), 1)
