@@ -32,7 +32,7 @@ test-cluster: install ## Tests with three brokers and a Spark standalone cluster
 	$(BIN)/pytest -m cluster
 
 soak: install ## The same promises for longer: more examples, more promotions under fire, more kills
-	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/crash tests/unit/plan
+	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/integration/live tests/crash tests/unit/plan
 
 check: $(READY) ## Lint, types and import direction
 	$(BIN)/ruff check src tests tools bench

@@ -18,11 +18,11 @@ from tests.crash.shop import BEGINNING, BUGGY, RANGE, SPAN, Shop
 from tests.fixtures.properties import examples
 
 CONTRACT = "contracts/fix-currency.yaml"
-REPLAYS_KILLED = examples(usual=2, soak=40)
+REPLAYS_KILLED = examples(usual=1, soak=40)
 """Replays killed at random, their JVM too every other time."""
 ROUNDS = examples(usual=1, soak=200)
 """Rollbacks and promotions killed at random."""
-SLICES = 8 + 2 * (REPLAYS_KILLED - 2)
+SLICES = 8 + 2 * (REPLAYS_KILLED - 1)
 LATE = (RANGE[0] + timedelta(minutes=15), timedelta(minutes=30))
 """Orders that come in long after they were placed: inside the range."""
 NEW = (BEGINNING + SPAN, timedelta(minutes=30))
@@ -49,23 +49,20 @@ ON_SPARK: tuple[Aimed, ...] = (
 )
 VALIDATING: tuple[Aimed, ...] = (("validate.before", "staged"), ("validate.after", "staged"))
 PROMOTING_BEHIND: tuple[Aimed, ...] = (
-    ("branch.after", "validated"),
     ("slice.commit.after", "replaying"),
     ("promote.commit.before", "promoting"),
 )
 PROMOTING: tuple[Aimed, ...] = (
-    ("journal.before", "validated"),
     ("journal.after", "validated"),
     ("promote.commit.before", "promoting"),
     ("promote.commit.after", "promoting"),
 )
 ROLLING_BACK: tuple[Aimed, ...] = (
-    ("branch.after", "promoted"),
     ("journal.before", "promoted"),
     ("rollback.commit.before", "rolling_back"),
     ("rollback.commit.after", "rolling_back"),
 )
-PROMOTING_AGAIN: tuple[Aimed, ...] = (("journal.after", "rolled_back"), ("promote.commit.after", "promoting"))
+PROMOTING_AGAIN: tuple[Aimed, ...] = (("promote.commit.after", "promoting"),)
 CLOSING: tuple[Aimed, ...] = (("journal.after", "promoted"), ("close.before", "closing"), ("close.after", "closing"))
 
 
@@ -123,7 +120,7 @@ class Story:
         apply = ("apply", "-f", CONTRACT)
         self._aim(apply, ON_SPARK)
         for number in range(REPLAYS_KILLED):
-            self._at_random(apply, "slice s", "Validating", spread=1.5, group=number % 2 == 1)
+            self._at_random(apply, "slice s", "Validating", spread=1.5, group=number % 2 == 0)
         self._aim(apply, VALIDATING)
         shop.do(*apply)
         self.compared["replayed"] = shop.compare(promoted=False)

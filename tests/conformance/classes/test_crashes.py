@@ -8,16 +8,18 @@ import pytest
 from tests.conformance.classes.dying import dying_at, killed_then_done
 from tests.conformance.classes.kinds import ORDERED, UPSERT, Kind
 from tests.conformance.classes.scene import Scene
+from tests.fixtures.properties import examples
 
 from anabranch.validate.report import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("kind", [UPSERT, ORDERED], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [ORDERED, UPSERT][: examples(usual=1, soak=2)], ids=lambda kind: kind.name)
 def test_every_commit_takes_effect_once(
     damaged: Callable[[Kind], Scene], kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Ordered is upsert and a fold before it, so that a usual run kills that one only."""
     scene = damaged(kind)
     run = scene.plan(slices=2)
     for point in ("slice.commit.before", "slice.commit.after"):
