@@ -11,6 +11,8 @@ TUNED = {
     # The stock source polls 500 records at a time from small fetches; these double what it reads.
     "kafka.max.poll.records": "20000",
     "kafka.fetch.min.bytes": str(1 << 20),
+    # History is there at once; at the end of a topic there may be less than that, and half a second's wait for more.
+    "kafka.fetch.max.wait.ms": "20",
     "kafka.fetch.max.bytes": str(64 << 20),
     "kafka.max.partition.fetch.bytes": str(16 << 20),
     "kafka.receive.buffer.bytes": str(1 << 20),
