@@ -142,6 +142,7 @@ def test_records_of_any_age_are_kept_and_topics_are_made_on_purpose_only(kafka: 
     from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
     topic = kafka.create_topic(kafka.unique_name("old"))
+    kafka.produce(topic, ["x"])  # when this is done the broker knows the topic, which it may not at once
     asked = ConfigResource(ResourceType.TOPIC, topic)
     client = AdminClient({"bootstrap.servers": kafka.bootstrap, **QUIET})
     (settings,) = [f.result(30) for f in client.describe_configs([asked]).values()]
