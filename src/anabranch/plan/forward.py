@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from anabranch.plan.asked import Asked, contract_hash
-from anabranch.plan.checks import checks_of
+from anabranch.plan.asked import Asked
+from anabranch.plan.assembly import assemble
 from anabranch.plan.completeness import Proof, Reading, moments_of, reading_of
 from anabranch.plan.facts import SourceFacts, TargetFacts
 from anabranch.plan.judgement import RetentionPassedError, judge_partitions, judge_target, live_position
 from anabranch.plan.offsets import EndsBy, lookups
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import Ranges, cut, slice_size
 from anabranch.plan.states import StartState, State, last_good
@@ -67,34 +67,8 @@ def plan_forward(
         )
         for number, each in damaged.items()
     }
-    plan = Plan(
-        pipeline=asked.pipeline.metadata.name,
-        contract=contract_hash(asked.contract),
-        code=code,
-        source=Source(
-            topic=source.topic,
-            uuid=source.uuid,
-            partitions=len(source.partitions),
-            ranges=ranges,
-            live=live,
-            proof={number: each.proof for number, each in readings.items() if each.of_interest},
-            compacted=source.compacted,
-        ),
-        target=Target(
-            table=target.table,
-            base=base,
-            schema=target.schema,
-            partitions=target.partitions,
-            asked_start=asked.start,
-            asked_end=asked.end,
-            files=target.files,
-            rows=target.rows,
-        ),
-        slices=cut(ranges, offsets_per_slice or slice_size(ranges)),
-        checks=checks_of(asked.backfill, asked.pipeline),
-        strategy=asked.strategy,
-        state=start,
-    )
+    slices = cut(ranges, offsets_per_slice or slice_size(ranges))
+    plan = assemble(asked, code, source, target, base=base, live=live, readings=readings, slices=slices, state=start)
     return plan, readings
 
 

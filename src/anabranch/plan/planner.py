@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from anabranch.plan.asked import Asked, contract_hash
+from anabranch.plan.asked import Asked
+from anabranch.plan.assembly import assemble, ranges_read
 from anabranch.plan.axis import PartitionRange, WholeTable
-from anabranch.plan.checks import checks_of
 from anabranch.plan.completeness import Reading, moments_of, reading_of
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.forward import plan_forward
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import lookups
 from anabranch.plan.outlook import Outlook, look_ahead
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import cut, slice_size
 from anabranch.plan.windows import cut_windows, require_closed
@@ -66,45 +66,24 @@ def make_plan(
         number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
         for number, facts in sorted(source.partitions.items())
     }
-    ranges = {number: each.ranges for number, each in readings.items() if each.ranges}
+    ranges = ranges_read(readings)
     if not ranges:
         raise _empty(source, target, target.partitions, readings, live)
     size = offsets_per_slice or slice_size(ranges)
-    plan = Plan(
-        pipeline=asked.pipeline.metadata.name,
-        contract=contract_hash(asked.contract),
-        code=code,
-        source=Source(
-            topic=source.topic,
-            uuid=source.uuid,
-            partitions=len(source.partitions),
-            ranges=ranges,
-            live=live,
-            proof={number: each.proof for number, each in readings.items() if each.of_interest},
-            compacted=source.compacted,
-        ),
-        target=_target(asked, target, base),
+    plan = assemble(
+        asked,
+        code,
+        source,
+        target,
+        base=base,
+        live=live,
+        readings=readings,
         slices=cut(ranges, size)
         if span is None
         else cut_windows(asked, source, target.partitions, readings, live, zones, size, look),
         reading=span,
-        strategy=asked.strategy,
-        checks=checks_of(asked.backfill, asked.pipeline),
     )
     return Planned(asked, plan, look_ahead(asked, source, target, readings, zones, now))
-
-
-def _target(asked: Asked, facts: TargetFacts, base: int) -> Target:
-    return Target(
-        table=facts.table,
-        base=base,
-        schema=facts.schema,
-        partitions=facts.partitions,
-        asked_start=asked.start,
-        asked_end=asked.end,
-        files=facts.files,
-        rows=facts.rows,
-    )
 
 
 def _empty(

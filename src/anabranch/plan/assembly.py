@@ -1,0 +1,63 @@
+"""Puts a plan together from what was decided, whatever the strategy: what it pins is the same for all. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.plan.asked import Asked, contract_hash
+from anabranch.plan.checks import checks_of
+from anabranch.plan.completeness import Reading
+from anabranch.plan.event_span import EventSpan
+from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.slices import Ranges, Slice
+from anabranch.plan.states import StartState
+
+
+def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
+    """The offsets of the partitions of which anything is read."""
+    return {number: each.ranges for number, each in readings.items() if each.ranges}
+
+
+def assemble(
+    asked: Asked,
+    code: str,
+    source: SourceFacts,
+    target: TargetFacts,
+    *,
+    base: int,
+    live: Mapping[int, int],
+    readings: Mapping[int, Reading],
+    slices: tuple[Slice, ...],
+    reading: EventSpan | None = None,
+    state: StartState | None = None,
+) -> Plan:
+    return Plan(
+        pipeline=asked.pipeline.metadata.name,
+        contract=contract_hash(asked.contract),
+        code=code,
+        source=Source(
+            topic=source.topic,
+            uuid=source.uuid,
+            partitions=len(source.partitions),
+            ranges=ranges_read(readings),
+            live=live,
+            proof={number: each.proof for number, each in readings.items() if each.of_interest},
+            compacted=source.compacted,
+        ),
+        target=Target(
+            table=target.table,
+            base=base,
+            schema=target.schema,
+            partitions=target.partitions,
+            asked_start=asked.start,
+            asked_end=asked.end,
+            files=target.files,
+            rows=target.rows,
+        ),
+        slices=slices,
+        checks=checks_of(asked.backfill, asked.pipeline),
+        strategy=asked.strategy,
+        reading=reading,
+        state=state,
+    )
