@@ -3,6 +3,8 @@
 import os
 
 # Of every JVM of the run: they work for minutes, and half their time went into compiling code to run for hours.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# The quick compiler alone gets 48 MB for its code, which the one Spark session fills: it would throw away what it
+# needs again a moment later.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.postgres", "tests.fixtures.project", "tests.fixtures.spark"]

@@ -38,8 +38,10 @@ class RunReader(Protocol):
     def open_intents(self, run_id: str) -> Sequence[JournalEntry]:
         """The intents whose effect recovery has to look up: no outcome, or an unknown one."""
 
-    def audit(self, *, run_id: str | None = None, after: int = 0, limit: int | None = None) -> Sequence[AuditRecord]:
-        """Audit records in the order of the chain, beginning after the record `after`."""
+    def audit(
+        self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
+    ) -> Sequence[AuditRecord]:
+        """Audit records in the order of the chain, beginning after the record `after`; of one run or one action."""
 
     def verify_audit(self, witness: Anchor | None = None) -> Verdict:
         """Walk the whole chain; `witness` is the head of an earlier verification, kept elsewhere."""

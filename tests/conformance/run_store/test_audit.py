@@ -50,6 +50,7 @@ def test_records_are_narrowed_down(store: SqlRunStore, records: list[AuditRecord
     store.writer.record_act("test.other", actor="bob")
     assert [record.seq for record in store.reader.audit(run_id="r1", after=1, limit=2)] == [2, 3]
     assert [record.seq for record in store.reader.audit(after=4)] == [5, 6]
+    assert [record.seq for record in store.reader.audit(action="test.other")] == [6]
     with pytest.raises(RunUnknownError):
         store.writer.record_act("test.act", actor="ada", run_id="nope")
 

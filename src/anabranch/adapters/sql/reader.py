@@ -60,10 +60,14 @@ class SqlRunReader:
     def open_intents(self, run_id: str) -> Sequence[JournalEntry]:
         return [entry for entry in self.journal(run_id) if entry.is_open]
 
-    def audit(self, *, run_id: str | None = None, after: int = 0, limit: int | None = None) -> Sequence[AuditRecord]:
+    def audit(
+        self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
+    ) -> Sequence[AuditRecord]:
         query = select(audit).where(audit.c.seq > after).limit(limit)
         if run_id is not None:
             query = query.where(audit.c.run_id == run_id)
+        if action is not None:
+            query = query.where(audit.c.action == action)
         with reading(self.engine) as connection:
             return list(chain.read_records(connection, query))
 

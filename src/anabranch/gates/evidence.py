@@ -1,0 +1,75 @@
+"""What was measured, of which subject, when, by whom, and how long that counts. Kept in the audit chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from anabranch.runs.audit import AuditRecord
+from anabranch.runs.canonical import instant, instant_text
+from anabranch.runs.store import RunReader, RunWriter
+
+ACTION = "evidence."
+"""What the action of its audit record begins with; the kind follows."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    kind: str
+    """What was measured, such as `rehearsal` or `rollback`."""
+    subject: str
+    """Of what: `plan/<hash>`, `table/<name>`, `topic/<uuid>`, `pipeline/<name>` or `cluster/<id>`."""
+    at: datetime
+    good_until: datetime | None
+    """None: as long as its subject, which is then something that never changes."""
+    by: str
+    found: Mapping[str, object]
+    """The figures themselves, plain JSON values."""
+
+    def counts(self, now: datetime) -> bool:
+        return self.good_until is None or now < self.good_until
+
+
+def keep_evidence(
+    writer: RunWriter,
+    kind: str,
+    subject: str,
+    found: Mapping[str, object],
+    *,
+    by: str,
+    good_until: datetime | None,
+    run_id: str | None = None,
+) -> Evidence:
+    """Put a measurement on record. It is never changed; a later one of the same kind and subject replaces it."""
+    details = {
+        "subject": subject,
+        "good_until": None if good_until is None else instant_text(good_until),
+        "found": dict(found),
+    }
+    return read_evidence(writer.record_act(f"{ACTION}{kind}", actor=by, run_id=run_id, details=details))
+
+
+def newest_evidence(reader: RunReader, kind: str, subject: str) -> Evidence | None:
+    """The last measurement of this kind and subject, whether it still counts or not."""
+    return newest_of(reader.audit(action=f"{ACTION}{kind}"), subject)
+
+
+def newest_of(records: Iterable[AuditRecord], subject: str) -> Evidence | None:
+    """Of records in the order of the chain, all of one kind."""
+    found = [each for each in map(read_evidence, records) if each.subject == subject]
+    return found[-1] if found else None
+
+
+def read_evidence(record: AuditRecord) -> Evidence:
+    details = json.loads(record.details)
+    until = details["good_until"]
+    return Evidence(
+        kind=record.action.removeprefix(ACTION),
+        subject=details["subject"],
+        at=instant(record.at),
+        good_until=None if until is None else instant(until),
+        by=record.actor,
+        found=details["found"],
+    )
