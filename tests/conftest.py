@@ -7,4 +7,10 @@ import os
 # needs again a moment later.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
-pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.postgres", "tests.fixtures.project", "tests.fixtures.spark"]
+pytest_plugins = [
+    "tests.fixtures.broker",
+    "tests.fixtures.postgres",
+    "tests.fixtures.project",
+    "tests.fixtures.spark",
+    "tests.fixtures.two_at_once",
+]
