@@ -56,6 +56,8 @@ class Driver:
     say: Callable[[str], None]
     ready: Callable[[], None] = lambda: None
     """Called once Spark is there, before the query starts."""
+    session: SparkSession | None = None
+    """One to share, which outlives the driver; otherwise it starts its own."""
     _record: DriverRecord = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +83,7 @@ class Driver:
         pipeline = self.loaded.pipeline
         topic = self._same_topic()
         transform = load_transform(self.workplace.folder, pipeline)
-        session = self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
+        session = self.session or self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
         try:
             with GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group:
@@ -93,7 +95,8 @@ class Driver:
                 self._watch(query, writer)
                 zones.flush()
         finally:
-            stop_spark(session)
+            if self.session is None:
+                stop_spark(session)
 
     def _zones(self, topic: Topic) -> ZoneKeeper:
         spec = self.loaded.pipeline.spec
