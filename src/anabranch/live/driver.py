@@ -25,7 +25,7 @@ from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
-from anabranch.live.errors import CONTINUES, StreamFailedError
+from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
 from anabranch.live.offsets import is_committed
@@ -164,9 +164,8 @@ class Driver:
         return query.exception() or RuntimeError("the query ended and did not say why")
 
     def _failure(self, error: Exception) -> StreamFailedError:
-        words = [line.strip() for line in str(error).splitlines() if line.strip()]
         return StreamFailedError(
-            f"Live ended: {type(error).__name__}: {words[0] if words else 'no reason given'}",
+            f"Live ended: {in_one_line(error)}",
             untouched=CONTINUES,
             next_step=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
         )
