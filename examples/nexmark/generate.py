@@ -29,8 +29,8 @@ _HOT_EVERY, _OPEN = 10, 40
 """Every tenth auction is a hot one; bids go to the last forty."""
 _CHANNELS = ("web", "web", "phone", "phone", "saleroom", "partner", None)
 _LATE, _LATEST = 0.05, timedelta(minutes=10)
-_STRAY, _STRAYEST = 0.01, timedelta(hours=2)
-"""One in a hundred was sent by somebody who had been offline, long after anybody waits for it."""
+_STRAY, _STRAYEST = 0.02, timedelta(hours=2)
+"""One in fifty was sent by somebody who had been offline, long after anybody waits for it."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Reader:
         driver = Driver(
             open_workplace(self.folder),
             self._pipeline(name),
-            Pace(interval_seconds=0.1),
+            Pace(interval_seconds=0.5),
             stop,
             say=lambda _: None,
             session=self.spark.session,
