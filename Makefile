@@ -35,14 +35,14 @@ soak: install ## The same promises for longer: more examples, more promotions un
 	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/integration/live tests/crash tests/unit/plan
 
 check: $(READY) ## Lint, types and import direction
-	$(BIN)/ruff check src tests tools bench
-	$(BIN)/ruff format --check src tests tools bench
+	$(BIN)/ruff check src tests tools bench examples
+	$(BIN)/ruff format --check src tests tools bench examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY) ## Format the code and mend what ruff can mend
-	$(BIN)/ruff check --fix src tests tools bench
-	$(BIN)/ruff format src tests tools bench
+	$(BIN)/ruff check --fix src tests tools bench examples
+	$(BIN)/ruff format src tests tools bench examples
 
 bench-cli: $(READY) ## Time of `anabranch --help`, as a ratio to `python -c pass`
 	@$(BIN)/python tools/bench_cli.py

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 from anabranch.project.refusals import Problem, refusal
 
-COORDINATES = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers")
-"""Columns every transform sees beside the decoded ones: where the record stands in the log."""
+GIVEN = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers", "_event_time", "_tombstone", "_window")
+"""Columns a transform may see beside the decoded ones: where the record stands in the log and in time."""
+
+DECODING = ("_value", "_hash", "_parsed", "_reason", "_raw", "_bytes")
+"""Columns that the decoding works with. A field of such a name would be taken for them."""
 
 SIMPLE = frozenset(
     {
@@ -47,8 +50,10 @@ def check_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
     for name, type_name in columns.items():
         if not _COLUMN.fullmatch(name):
             problems.append(Problem(f"{name!r} is not a column's name", "letters, digits and underscores", (name,)))
-        elif name.lower() in COORDINATES:
+        elif name.lower() in GIVEN:
             problems.append(Problem(f"every transform has a column {name} already", "another name", (name,)))
+        elif name.lower() in DECODING:
+            problems.append(Problem(f"{name} is kept for the decoding of records", "another name", (name,)))
         elif name.lower() in seen:
             what = f"{name!r} and {seen[name.lower()]!r} are one column to Spark, which ignores case"
             problems.append(Problem(what, "one of them", (name,)))

@@ -25,7 +25,7 @@ from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
-from anabranch.live.errors import CONTINUES, StreamFailedError
+from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
 from anabranch.live.offsets import is_committed
@@ -56,6 +56,8 @@ class Driver:
     say: Callable[[str], None]
     ready: Callable[[], None] = lambda: None
     """Called once Spark is there, before the query starts."""
+    session: SparkSession | None = None
+    """One to share, which outlives the driver; otherwise it starts its own."""
     _record: DriverRecord = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +83,7 @@ class Driver:
         pipeline = self.loaded.pipeline
         topic = self._same_topic()
         transform = load_transform(self.workplace.folder, pipeline)
-        session = self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
+        session = self.session or self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
         try:
             with GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group:
@@ -93,7 +95,8 @@ class Driver:
                 self._watch(query, writer)
                 zones.flush()
         finally:
-            stop_spark(session)
+            if self.session is None:
+                stop_spark(session)
 
     def _zones(self, topic: Topic) -> ZoneKeeper:
         spec = self.loaded.pipeline.spec
@@ -161,9 +164,8 @@ class Driver:
         return query.exception() or RuntimeError("the query ended and did not say why")
 
     def _failure(self, error: Exception) -> StreamFailedError:
-        words = [line.strip() for line in str(error).splitlines() if line.strip()]
         return StreamFailedError(
-            f"Live ended: {type(error).__name__}: {words[0] if words else 'no reason given'}",
+            f"Live ended: {in_one_line(error)}",
             untouched=CONTINUES,
             next_step=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
         )

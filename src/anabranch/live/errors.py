@@ -5,6 +5,15 @@ from __future__ import annotations
 from anabranch.errors import AnabranchError, ExitCode
 
 CONTINUES = "Every batch that was committed is in the table once; the rest is in the topic."
+_CALLING = "An error occurred while calling"
+"""How Py4J begins: with the name of an object of its own, which tells nobody anything. The reason comes behind it."""
+
+
+def in_one_line(error: BaseException) -> str:
+    """What an error that is not ours says first of its reason."""
+    words = (line.strip(": ") for line in str(error).splitlines())
+    reason = next((line for line in words if line and not line.startswith(_CALLING)), "no reason given")
+    return f"{type(error).__name__}: {reason}"
 
 
 class UnknownPipelineError(AnabranchError):

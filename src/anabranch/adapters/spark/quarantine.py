@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.properties import COMMIT, PIPELINE
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.spark.namespaces import ensure_namespace
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import AnabranchError, ExitCode
 
@@ -53,8 +54,7 @@ class Quarantine:
 
     def prepare(self, spark: SparkSession) -> None:
         """Make the table if it is not there."""
-        database = self.table.split(".")[0]
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{self._catalog.name}`.`{database}`")
+        ensure_namespace(spark, self._catalog, self.table.split(".")[0])
         # Format 2 as the target's, and few files: nothing here is ever replaced by partition.
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self._path} ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version'='2')"

@@ -142,7 +142,7 @@ class SparkSliceWriter:
             quarantine.set_aside(bad_of(decoded), batch, bad)
 
     def _rows(self, decoded: DataFrame) -> DataFrame:
-        events = events_of(decoded).where(self._in_range()).drop(EVENT_TIME)
+        events = events_of(decoded).where(self._in_range())
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
         return align(self.transform(events), columns, keep=tuple(COORDINATES))
 

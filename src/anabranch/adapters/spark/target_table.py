@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.decode import decode, events_of
 from anabranch.adapters.spark.keyed import KeyedChanges
+from anabranch.adapters.spark.namespaces import ensure_namespace
 from anabranch.adapters.spark.rows import (
     WINDOW_START,
     align,
@@ -91,7 +92,7 @@ def _make(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, colu
     written = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in columns.fields)
     properties = ", ".join(f"'{key}'='{value}'" for key, value in PROPERTIES.items())
     database = pipeline.spec.target.table.split(".")[0]
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{catalog.name}`.`{database}`")
+    ensure_namespace(spark, catalog, database)
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {spark_name(catalog, pipeline.spec.target.table)} ({written}) USING iceberg "
         f"{by} TBLPROPERTIES ({properties})"

@@ -1,0 +1,1 @@
+"""What turns bids into rows."""

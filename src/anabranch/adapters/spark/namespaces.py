@@ -1,0 +1,19 @@
+"""Makes a database of the catalog if it is not there, also when somebody else is making it at this moment."""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
+
+
+def ensure_namespace(spark: SparkSession, catalog: IcebergCatalog, database: str) -> None:
+    """A catalog looks first and makes it then: of two pipelines that are started at once, one would fail."""
+    name = f"`{catalog.name}`.`{database}`"
+    try:
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}")
+    except (Py4JError, PySparkException):
+        if not spark.catalog.databaseExists(name):
+            raise
