@@ -36,6 +36,7 @@ from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import Workplace, open_workplace
 from tests.fixtures.broker import QUIET, KafkaForTests, Record, eventually
+from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.checker import BUGGY, FIXED, Offsets, Row, Rows, between, differences, recomputed
 
@@ -130,12 +131,13 @@ class Shop:
         partitions: int = 2,
         config: Mapping[str, str] | None = None,
         pipeline: Mapping[str, str] | None = None,
+        approval: str = ALONE,
     ) -> Shop:
         """A project from the template, with a topic and a catalog of its own that the shared session knows."""
         topic = kafka.create_topic(kafka.unique_name("orders"), partitions, {"retention.ms": "-1", **(config or {})})
         catalog = f"shop_{uuid4().hex[:12]}"  # the session keeps a catalog by its name for as long as it lives
         write_project(plan_project(folder, "shop"))
-        _edit(folder / "anabranch.yaml", {"embedded\n      spark": f"{kafka.bootstrap}\n      spark"})
+        _edit(folder / "anabranch.yaml", {"embedded\n      spark": f"{kafka.bootstrap}\n      {approval}\n      spark"})
         _edit(folder / "anabranch.yaml", {"type: embedded": f"type: embedded\n        name: {catalog}"})
         said = {"topic: shop.orders": f"topic: {topic}", "slack: 1h": "slack: 10m", **(pipeline or {})}
         _edit(folder / "pipelines" / "orders.yaml", said)

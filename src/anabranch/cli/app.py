@@ -87,6 +87,12 @@ for command in (
     app.command()(command)
 app.command("list")(list_runs)
 
+from anabranch.cli.approve import approve  # noqa: E402
+from anabranch.cli.revoke import revoke  # noqa: E402
+
+app.command()(approve)
+app.command()(revoke)
+
 from anabranch.cli.live import live  # noqa: E402
 
 app.add_typer(live)
