@@ -80,7 +80,7 @@ def not_rollback_authority(roles: RoleSettings, authority: str, who: str, run: R
     )
 
 
-def overrides_of(reader: RunReader, run_id: str) -> list[dict[str, object]]:
+def rollback_overrides_of(reader: RunReader, run_id: str) -> list[dict[str, object]]:
     """Who rolled the run back against the roles, when and why."""
     records = reader.audit(run_id=run_id, action=ROLLBACK_OVERRIDE)
     return [{"by": each.actor, "at": each.at, "reason": json.loads(each.details)["reason"]} for each in records]
