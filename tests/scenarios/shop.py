@@ -28,6 +28,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
+from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone
@@ -290,13 +291,16 @@ class Shop:
 
     def plan(self, slices: int = 3, store: SqlRunStore | None = None) -> BackfillRun:
         """A run of its own, also of a plan that was made before."""
-        contract = self.workplace.folder / "contracts" / "fix.yaml"
-        planned = plan_backfill(self.workplace, contract, now=NOW)
-        width = offsets_in(planned.plan.source.ranges)
-        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
+        planned = self.planned(slices)
         store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(store, planned.plan, planned.asked.contract, now=moment, actor="ann")
         return self.again(run.id, store)
+
+    def planned(self, slices: int) -> Planned:
+        contract = self.workplace.folder / "contracts" / "fix.yaml"
+        planned = plan_backfill(self.workplace, contract, now=NOW)
+        width = offsets_in(planned.plan.source.ranges)
+        return plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
 
     def again(self, run_id: str, store: SqlRunStore | None = None) -> BackfillRun:
         """The run as another process would take it in hand."""
