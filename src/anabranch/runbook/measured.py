@@ -24,7 +24,7 @@ def window(now: Situation) -> tuple[Block, ...]:
             ("If it can't be kept", asked.get("onMiss") if "deadline" in asked else None),
         ]
     )
-    return said, *_or_missing(now, ("rehearsal",), f"rehearse -f {_contract_file(now)}")
+    return said, *_or_missing(now, ("rehearsal",), f"rehearse -f {now.contract_file}")
 
 
 def cost(now: Situation) -> tuple[Block, ...]:
@@ -33,10 +33,10 @@ def cost(now: Situation) -> tuple[Block, ...]:
     said = facts(
         [
             ("Budget", "none in the contract" if budget.get("cost") is None else str(budget["cost"])),
-            ("Reads at most", "as fast as it can" if rate is None else f"{rate} bytes per second"),
+            ("Reads at most", "as fast as it can" if rate is None else f"{rate:,} bytes per second"),
         ]
     )
-    return said, *_or_missing(now, ("cost",), f"cost {now.run.id}")
+    return said, *_or_missing(now, ("cost",), f"cost -f {now.contract_file}")
 
 
 def gates(now: Situation) -> tuple[Block, ...]:
@@ -62,7 +62,9 @@ def _override(record: AuditRecord) -> tuple[Text, ...]:
 
 def _row(each: Evidence, now: Situation) -> tuple[Text, ...]:
     until = "as long as it is there" if each.good_until is None else f"{each.good_until:%Y-%m-%d %H:%M}"
-    found = "; ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in each.found.items())
+    found = "; ".join(
+        f"{name.replace('_', ' ')} {_value(value)}" for name, value in each.found.items() if value is not None
+    )
     return (
         each.kind,
         Code(each.subject),
@@ -79,7 +81,3 @@ def _value(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _contract_file(now: Situation) -> str:
-    return f"contracts/{now.contract['metadata']['name']}.yaml"

@@ -13,13 +13,14 @@ from anabranch.validate.page_tables import table
 
 _STYLE = Path(html.__file__).with_name("page.css")
 _OWN_STYLE = """
-td code { overflow-wrap: anywhere; }
-td { overflow-wrap: anywhere; min-width: 5rem; }
+td { min-width: 5rem; }
+td code { white-space: nowrap; }
+.scroll + .scroll { margin-top: .75rem; }
 .verdict.unsettled { background: var(--warn-paper); border-color: var(--warn); }
 nav { font-size: .9rem; margin: .5rem 0 0; }
-nav a { color: var(--soft); margin-right: .9rem; }
+nav a { display: inline-block; color: var(--soft); margin-right: .9rem; }
 .missing { color: var(--warn); }
-@media print { nav { display: none; } .scroll { overflow: visible; } }
+@media print { nav { display: none; } .scroll { overflow: visible; } td code { white-space: normal; } }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,7 +72,7 @@ def _who(now: Situation) -> Iterator[Block]:
 
 
 def _contract(now: Situation) -> Iterator[Block]:
-    asked = now.spec.get("validation") or {}
+    asked = {name: value for name, value in (now.spec.get("validation") or {}).items() if value}
     yield facts(
         [
             ("Name", Code(str(now.contract["metadata"]["name"]))),
@@ -211,7 +212,7 @@ def _history(now: Situation) -> Iterator[Block]:
             each.actor,
             each.action,
             f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or ""),
-            "" if each.details == "{}" else _plain(json.loads(each.details)),
+            "" if each.details == "{}" else _short(json.loads(each.details)),
         )
         for each in told[-RECORDS_SHOWN:]
     ]
@@ -229,5 +230,12 @@ def _plain(value: Any) -> str:
     return ", ".join(_inner(each) for each in value) if isinstance(value, list) else _inner(value)
 
 
+def _short(details: Any) -> str:
+    """Hashes cut to what tells them apart; they are whole in the audit chain."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", _plain(details))
+
+
 def _inner(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({_plain(value)})"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

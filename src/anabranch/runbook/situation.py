@@ -20,6 +20,8 @@ from anabranch.runs.run import Run
 class Situation:
     run: Run
     context: str
+    contract_file: str
+    """Where the project has the contract, as one would type it."""
     contract: Mapping[str, Any]
     """As it was submitted."""
     plan: Plan

@@ -44,10 +44,12 @@ def keep_runbook(backfill: BackfillRun, now: datetime) -> KeptRunbook:
 def situation_of(backfill: BackfillRun, now: datetime) -> Situation:
     reader, run = backfill.store.reader, backfill.run
     loaded = backfill.workplace.loaded
+    contract = reader.documents(run.id).contract
     return Situation(
         run=run,
         context=loaded.context,
-        contract=reader.documents(run.id).contract,
+        contract_file=_contract_file(backfill, contract),
+        contract=contract,
         plan=backfill.plan,
         journal=reader.journal(run.id),
         records=reader.audit(run_id=run.id),
@@ -77,6 +79,13 @@ def _evidence(backfill: BackfillRun) -> tuple[Evidence, ...]:
         ours = [each for each in kept if each.subject in about or each.subject.startswith("cluster/")]
         found += ours[-1:]
     return tuple(found)
+
+
+def _contract_file(backfill: BackfillRun, contract: Mapping[str, Any]) -> str:
+    """By its name, as `anabranch init` does it; a contract that was moved since has to be found by people."""
+    loaded = backfill.workplace.loaded
+    usual = f"{loaded.project.spec.contracts}/{contract['metadata']['name']}.yaml"
+    return usual if (loaded.folder / usual).is_file() else "CONTRACT"
 
 
 def _validation(file: Path) -> Mapping[str, Any] | None:

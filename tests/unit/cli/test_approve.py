@@ -25,6 +25,7 @@ Command = Callable[..., tuple[int, dict[str, Any], str]]
 def planned(tmp_path: Path) -> Planned:
     """In a project whose context asks for approval."""
     world = World.below(tmp_path / "shop")
+    (world.folder / "contracts" / "fix-currency.yaml").rename(world.folder / "contracts" / "fix.yaml")
     file = world.folder / "anabranch.yaml"
     asks = "bootstrap: embedded\n      approval: {required: true}\n      roles: {operators: [ops], rollback: [oncall]}"
     file.write_text(file.read_text().replace("bootstrap: embedded", asks, 1))
@@ -143,6 +144,7 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
     for line in (
         f"Not measured yet: `anabranch gates {run} --context dev`",
         "Not measured yet: `anabranch rehearse -f contracts/fix.yaml --context dev`",
+        "Not measured yet: `anabranch cost -f contracts/fix.yaml --context dev`",
         f"| Promote | `anabranch promote {run} --context dev` | validated and approved | ops |",
         f"| Roll back | `anabranch rollback {run} --context dev` | promoted, and not closed | oncall |",
         f"None yet. Next: anabranch approve {run}",
