@@ -15,6 +15,7 @@ from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
 from anabranch.wiring.approval import Subject, approve, revoke, subject_of_run
 from anabranch.wiring.backfill import BackfillRun
+from tests.conformance.classes.dying import dying_at
 from tests.scenarios.shop import NOW, TABLE, Onlooker, Shop, hours, refusal
 from tests.scenarios.test_catch_up import late
 
@@ -114,7 +115,12 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     rolled_back(team)
     assert team.refused("ops") == "approval.rolled-back"
     team.approve("bob")
-    team.promoted_by("ops")
+    with dying_at(team.monkeypatch, "promote.commit.after"):
+        team.promoted_by("ops")
+    assert run.run.state is State.PROMOTING
+    # Who agreed is asked before the commit. What became of it is told to anybody, at any time.
+    team.promoted_by("ops", NOW + timedelta(days=30))
+    assert run.run.state is State.PROMOTED
     shop.require(shop.corrected())
     with team.act("ops").hold() as hold:
         record: Any = team.act("ops").close(hold)
