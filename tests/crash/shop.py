@@ -30,6 +30,7 @@ from pyiceberg.types import DecimalType, NestedField, StringType, TimestamptzTyp
 from tests.crash.checker import RIGHT, WRONG, Comparison, Order, compare, read_order
 from tests.crash.orders import PARTITIONS, make_orders
 from tests.fixtures.broker import KafkaForTests, Record
+from tests.fixtures.project import ALONE
 
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.project.scaffold import plan_project, write_project
@@ -121,7 +122,7 @@ class Shop:
         write_project(plan_project(folder, "shop"))
         topic = kafka.create_topic(kafka.unique_name("orders"), PARTITIONS, {"retention.ms": "-1"})
         group = kafka.unique_name("shop-orders")
-        _edit(folder / "anabranch.yaml", {"bootstrap: embedded": f"bootstrap: {kafka.bootstrap}"})
+        _edit(folder / "anabranch.yaml", {"bootstrap: embedded": f"bootstrap: {kafka.bootstrap}\n      {ALONE}"})
         _edit(folder / "pipelines" / "orders.yaml", {"topic: shop.orders": f"topic: {topic}", "shop-orders": group})
         (folder / "pipelines" / "payments.yaml").unlink()
         start, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in RANGE)

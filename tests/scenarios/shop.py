@@ -28,6 +28,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
+from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone
@@ -36,6 +37,7 @@ from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import Workplace, open_workplace
 from tests.fixtures.broker import QUIET, KafkaForTests, Record, eventually
+from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.checker import BUGGY, FIXED, Offsets, Row, Rows, between, differences, recomputed
 
@@ -130,12 +132,13 @@ class Shop:
         partitions: int = 2,
         config: Mapping[str, str] | None = None,
         pipeline: Mapping[str, str] | None = None,
+        approval: str = ALONE,
     ) -> Shop:
         """A project from the template, with a topic and a catalog of its own that the shared session knows."""
         topic = kafka.create_topic(kafka.unique_name("orders"), partitions, {"retention.ms": "-1", **(config or {})})
         catalog = f"shop_{uuid4().hex[:12]}"  # the session keeps a catalog by its name for as long as it lives
         write_project(plan_project(folder, "shop"))
-        _edit(folder / "anabranch.yaml", {"embedded\n      spark": f"{kafka.bootstrap}\n      spark"})
+        _edit(folder / "anabranch.yaml", {"embedded\n      spark": f"{kafka.bootstrap}\n      {approval}\n      spark"})
         _edit(folder / "anabranch.yaml", {"type: embedded": f"type: embedded\n        name: {catalog}"})
         said = {"topic: shop.orders": f"topic: {topic}", "slack: 1h": "slack: 10m", **(pipeline or {})}
         _edit(folder / "pipelines" / "orders.yaml", said)
@@ -288,13 +291,16 @@ class Shop:
 
     def plan(self, slices: int = 3, store: SqlRunStore | None = None) -> BackfillRun:
         """A run of its own, also of a plan that was made before."""
-        contract = self.workplace.folder / "contracts" / "fix.yaml"
-        planned = plan_backfill(self.workplace, contract, now=NOW)
-        width = offsets_in(planned.plan.source.ranges)
-        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
+        planned = self.planned(slices)
         store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(store, planned.plan, planned.asked.contract, now=moment, actor="ann")
         return self.again(run.id, store)
+
+    def planned(self, slices: int) -> Planned:
+        contract = self.workplace.folder / "contracts" / "fix.yaml"
+        planned = plan_backfill(self.workplace, contract, now=NOW)
+        width = offsets_in(planned.plan.source.ranges)
+        return plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
 
     def again(self, run_id: str, store: SqlRunStore | None = None) -> BackfillRun:
         """The run as another process would take it in hand."""

@@ -92,7 +92,7 @@ def changed_since_validation(shop: Shop, patch: Patch) -> bool:
         shop.write(2, [1], "unseen", branch=accepted.staging.branch)
         staging = take_staging(hold, shop.plan, shop.target)
         with suppress(AnabranchError):
-            Promotion(hold, shop.target, accepted.validated, staging, frozenset())()
+            Promotion(hold, shop.target, accepted.approved, staging, frozenset())()
     return shop.rows() == FORMER
 
 

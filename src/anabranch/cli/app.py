@@ -87,6 +87,14 @@ for command in (
     app.command()(command)
 app.command("list")(list_runs)
 
+from anabranch.cli.approve import approve  # noqa: E402
+from anabranch.cli.revoke import revoke  # noqa: E402
+from anabranch.cli.runbook import runbook  # noqa: E402
+
+app.command()(approve)
+app.command()(revoke)
+app.command()(runbook)
+
 from anabranch.cli.live import live  # noqa: E402
 
 app.add_typer(live)

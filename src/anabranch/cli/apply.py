@@ -96,7 +96,7 @@ def show(backfill: BackfillRun, report: Report, output: Format) -> None:
 
     page = backfill.folder / "validation.html"
     accepted = report.verdict is Verdict.ACCEPTED
-    following = f"anabranch promote {backfill.run_id}" if accepted else f"anabranch describe {backfill.run_id}"
+    following = _after(backfill) if accepted else f"anabranch describe {backfill.run_id}"
 
     def table(console: Console) -> None:
         print_report(report, console)
@@ -107,6 +107,16 @@ def show(backfill: BackfillRun, report: Report, output: Format) -> None:
     words.print(f"next      {following}", markup=False)
     if not accepted:
         raise typer.Exit(int(ExitCode.REFUSED))
+
+
+def _after(backfill: BackfillRun) -> str:
+    """What comes after a validation that said yes."""
+    from datetime import datetime, timezone
+
+    from anabranch.wiring.approval import is_cleared
+
+    verb = "promote" if is_cleared(backfill, datetime.now(timezone.utc)) else "approve"
+    return f"anabranch {verb} {backfill.run_id}"
 
 
 def _validated(backfill: BackfillRun, hold: Hold) -> Report:

@@ -31,8 +31,10 @@ def resume(
 ) -> None:
     """Let a paused replay go on. If its process has ended, go on here instead with `anabranch retry`."""
     from anabranch.replay.controls import Wish
+    from anabranch.wiring.approval import require_steering
 
     with run_in_hand(run, project, context) as backfill:
+        require_steering(backfill, "resume")
         _ask(backfill, Wish.RESUME)
         alive = _worked_on(backfill)
         says = "goes on" if alive else "has no process at work"
@@ -45,8 +47,10 @@ def cancel(
     """Give a run up before it is promoted. Its range is free at once; `anabranch close` removes its staging."""
     from anabranch.replay.controls import Wish
     from anabranch.runs.states import Event
+    from anabranch.wiring.approval import require_steering
 
     with run_in_hand(run, project, context) as backfill:
+        require_steering(backfill, "cancel")
         if _worked_on(backfill):
             _ask(backfill, Wish.CANCEL)
             says = "will be cancelled after the slice at hand"
@@ -69,12 +73,14 @@ def throttle(
 
     from anabranch.project.quantities import parse_size
     from anabranch.replay.controls import Wish
+    from anabranch.wiring.approval import require_steering
 
     try:
         limit = None if rate == "none" else parse_size(rate)
     except PydanticCustomError as error:
         raise typer.BadParameter(f"{rate!r} is not a rate: write 20MiB, 500kB or none") from error
     with run_in_hand(run, project, context) as backfill:
+        require_steering(backfill, "throttle")
         _ask(backfill, Wish.THROTTLE, {"bytes_per_second": limit})
         says = f"may read {rate} per second from the next slice on" if limit else "has no limit from the next slice on"
         _told(backfill, says, f"anabranch status {backfill.run_id}", output)

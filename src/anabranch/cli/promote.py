@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
@@ -48,11 +50,17 @@ def promote(
 def rollback(
     run: RunId,
     yes: Yes = False,
+    override: Annotated[
+        bool, typer.Option("--override", help="Roll back though the roles name others; needs --reason, on the record.")
+    ] = False,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why you override.", show_default=False)] = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Take a promoted run out again: the former rows of the range come back, later commits of live stay."""
+    if override != bool(reason):
+        raise typer.BadParameter("--override and --reason go together")
     with run_in_hand(run, project, context) as backfill:
         target = backfill.plan.target
         confirm(
@@ -62,7 +70,7 @@ def rollback(
             yes,
         )
         with backfill.hold() as hold:
-            snapshot = backfill.roll_back(hold)
+            snapshot = backfill.roll_back(hold, reason)
         following = f"anabranch promote {backfill.run_id}, or anabranch close {backfill.run_id}"
         emit(
             {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
@@ -82,7 +90,10 @@ def close(
     output: Output = Format.TABLE,
 ) -> None:
     """End a run: write its record and remove staging. After that it can't be rolled back or promoted."""
+    from anabranch.wiring.approval import require_steering
+
     with run_in_hand(run, project, context) as backfill:
+        require_steering(backfill, "close")
         table = backfill.plan.target.table
         state = backfill.run.state.value
         confirm(

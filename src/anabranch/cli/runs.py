@@ -58,6 +58,7 @@ def status(
         console.print(f"at work   {document['holder'] or 'nobody'}", markup=False)
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
+        console.print(f"approval  {document['approval']['words']}", markup=False)
         console.print(f"may       {', '.join(document['may'])}", markup=False)
 
     emit(document, output, table)
@@ -68,6 +69,7 @@ def describe(
 ) -> None:
     """Everything on record about one run: contract, plan, ledger, validation, commits."""
     from anabranch.close.closure import slice_ledgers
+    from anabranch.gates.approval import approvals_of
     from anabranch.replay.slice_ledger import total
 
     with run_in_hand(run, project, context) as backfill:
@@ -90,6 +92,7 @@ def describe(
             "plan": dict(documents.plan),
             "ledger": {"bytes": bytes_read, **account.document()},
             "steps": steps,
+            "approvals": [each.document() for each in approvals_of(backfill.store.reader, backfill.run)],
             "folder": str(backfill.folder),
         }
 
@@ -141,8 +144,11 @@ def _summary(run: Run) -> dict[str, Any]:
 
 
 def _status(backfill: BackfillRun) -> dict[str, Any]:
+    from datetime import datetime, timezone
+
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
+    from anabranch.wiring.approval import approval_document
 
     run = backfill.run
     lease = backfill.store.reader.lease(run.id)
@@ -154,5 +160,6 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         "epoch": run.epoch,
         "holder": lease.holder,
         "fault": {"code": run.fault.code, "text": run.fault.text} if run.fault else None,
+        "approval": approval_document(backfill, datetime.now(timezone.utc)),
         "may": [event.value for event in legal_events(run.state)],
     }

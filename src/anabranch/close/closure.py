@@ -8,6 +8,8 @@ from typing import Protocol
 
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
+from anabranch.gates.approval import approvals_of
+from anabranch.gates.roles import rollback_overrides_of
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan, ranges_document
 from anabranch.replay.slice_ledger import SliceLedger, total
@@ -74,6 +76,8 @@ class Closure:
             "offsets": ranges_document(self.plan.source.ranges),
             "complete_by": {str(p): proof.value for p, proof in sorted(self.plan.source.proof.items())},
             "base": self.plan.target.base,
+            "approvals": [each.document() for each in approvals_of(self.hold.reader, run)],
+            "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),
             "isolation": self.certify().document(),

@@ -17,6 +17,8 @@ PREFIX = "ANABRANCH_"
 CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
 RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
 SECTIONS = tuple(ContextSettings.model_fields)
+FILE_ONLY = frozenset({"approval", "roles"})
+"""Who has to agree is decided in the file, where a change is seen, and not by whoever types the command."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,9 @@ def _means_section(variable: str) -> bool:
 
 
 def _refused(variable: str, path: KeyPath) -> Finding | None:
+    if path[0] in FILE_ONLY:
+        write = f"it in the file: spec.contexts.<name>.{path[0]}"
+        return Finding(variable, None, "", f"{path[0]} can't be set by the environment", write)
     variables = {_variable(keys): None for keys in _settable()}
     if variable in variables:
         return None
@@ -76,7 +81,7 @@ def _refused(variable: str, path: KeyPath) -> Finding | None:
 
 def _settable() -> list[tuple[str, ...]]:
     """Every key path of a context that holds a single value."""
-    return [path for section in SECTIONS for path in _leaves((section,))]
+    return [path for section in SECTIONS if section not in FILE_ONLY for path in _leaves((section,))]
 
 
 def _leaves(path: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from anabranch.project.model import Envelope, Name, Part
 from anabranch.project.paths import ProjectPath
 from anabranch.project.refusals import refuse
+from anabranch.project.sections.approval import ApprovalSettings, RoleSettings
 from anabranch.project.sections.catalog import CatalogSettings
 from anabranch.project.sections.database import DatabaseSettings
 from anabranch.project.sections.kafka import KafkaSettings
@@ -35,6 +36,18 @@ class ContextSettings(Part):
     metrics: MetricsSettings = Field(
         default=MetricsSettings(), description="Where the metrics are served.", examples=[{"port": 9464}]
     )
+    approval: ApprovalSettings = Field(
+        default=ApprovalSettings(),
+        description="What a promotion needs besides a validated run.",
+        examples=[{"lifetime": "7d"}],
+    )
+    roles: RoleSettings = Field(
+        default=RoleSettings(), description="Who may what, by name.", examples=[{"approvers": ["dana@example.com"]}]
+    )
+
+    @property
+    def needs_approval(self) -> bool:
+        return not self.kafka.embedded if self.approval.required is None else self.approval.required
 
 
 class ProjectSpec(Part):

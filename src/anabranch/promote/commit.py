@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 from anabranch.crashpoints import reach
@@ -36,9 +36,16 @@ class Act(Enum):
         self.done = done
 
 
-def commit_once(hold: Hold, target: PromotionTarget, act: Act, perform: Callable[[CommitNote], int]) -> int:
+def commit_once(
+    hold: Hold,
+    target: PromotionTarget,
+    act: Act,
+    perform: Callable[[CommitNote], int],
+    on_record: Mapping[str, object] | None = None,
+) -> int:
     """Have `perform` make its one commit, and return the snapshot. A second call after success changes nothing.
 
+    `on_record` goes into the audit record of its beginning.
     An AnabranchError of `perform` means that nothing was committed. After any other error the outcome is unknown
     until the commit was looked up by its id.
     """
@@ -50,7 +57,7 @@ def commit_once(hold: Hold, target: PromotionTarget, act: Act, perform: Callable
     number = hold.number(act.step)
     note = CommitNote(f"{hold.run_id}-{act.step}-{number}", act.author, hold.run_id, hold.epoch)
     entry = hold.intend(act.step, {"number": number}, intent=note.id)
-    hold.move(act.begin)
+    hold.move(act.begin, on_record)
     try:
         reach(f"{act.step}.commit.before")
         snapshot = perform(note)

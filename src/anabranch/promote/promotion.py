@@ -1,4 +1,4 @@
-"""Joins a validated run into production: one commit, or none."""
+"""Joins an approved run into production: one commit, or none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.gates.approval import Approval
 from anabranch.plan.plan import Plan
 from anabranch.plan.strategy import Strategy
 from anabranch.promote.commit import Act, already_done, commit_once
@@ -46,10 +47,32 @@ class BehindError(AnabranchError):
 
 @dataclass(frozen=True)
 class ValidatedRun:
-    """What promotion accepts: a plan, and the staging snapshot that validation said yes to."""
+    """A plan, and the staging snapshot that validation said yes to."""
 
     plan: Plan
     snapshot: int
+
+
+@dataclass(frozen=True)
+class Waived:
+    """The context asks for no approval."""
+
+    context: str
+
+
+@dataclass(frozen=True)
+class ApprovedRun:
+    """What promotion accepts: a validated run, and who agreed to it."""
+
+    validated: ValidatedRun
+    approval: Approval | Waived
+
+    @property
+    def on_record(self) -> dict[str, object]:
+        """What the record of the promotion says of it."""
+        if isinstance(self.approval, Waived):
+            return {"approval": None}
+        return {"approval": self.approval.number, "approved_by": self.approval.by}
 
 
 @dataclass(frozen=True)
@@ -61,7 +84,7 @@ class Promotion:
 
     hold: Hold
     target: PromotionTarget
-    validated: ValidatedRun
+    approved: ApprovedRun
     staging: Staging
     staged: Collection[int]
     reached: Mapping[int, int] = field(default_factory=dict)
@@ -74,7 +97,11 @@ class Promotion:
             return done
         self._require_unchanged()
         self._clear()
-        return commit_once(self.hold, self.target, Act.PROMOTE, self._join)
+        return commit_once(self.hold, self.target, Act.PROMOTE, self._join, self.approved.on_record)
+
+    @property
+    def _validated(self) -> ValidatedRun:
+        return self.approved.validated
 
     def _join(self, note: CommitNote) -> int:
         for _ in range(ATTEMPTS):
@@ -88,7 +115,7 @@ class Promotion:
 
     def _clear(self) -> tuple[Survey, Clear]:
         """The target as it stands, if the run can be joined in as it is."""
-        plan = self.validated.plan
+        plan = self._validated.plan
         survey = self.target.survey(plan.target.base, plan.target.partitions)
         run = self.hold.run_id
         if plan.strategy.whole_table:
@@ -117,11 +144,11 @@ class Promotion:
                 )
 
     def _require_unchanged(self) -> None:
-        if self.staging.snapshot != self.validated.snapshot:
+        if self.staging.snapshot != self._validated.snapshot:
             raise StagingChangedError(
                 f"Staging of run {self.hold.run_id} has changed since it was validated.",
                 untouched="Production is as before.",
                 next_step=f"anabranch validate {self.hold.run_id}",
-                validated=self.validated.snapshot,
+                validated=self._validated.snapshot,
                 now=self.staging.snapshot,
             )

@@ -10,6 +10,7 @@ from anabranch.crashpoints import reach
 from anabranch.plan.axis import TargetPart
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
+from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.runs.hold import Hold
 
@@ -56,6 +57,27 @@ class StagedSlice:
     snapshot: int
     offsets: Offsets
     ledger: SliceLedger
+
+
+@dataclass(frozen=True)
+class StagingCommit:
+    """One commit of a staging branch, and the slice that it says it is."""
+
+    snapshot: int
+    slice_id: str | None
+
+
+def grown_from(root: int, line: Sequence[StagingCommit]) -> frozenset[int]:
+    """The head of a staging branch, and every snapshot since which nothing but catching up with live has come.
+
+    `line` is the branch's commits since `root`, oldest first.
+    """
+    found: set[int] = set()
+    for commit in reversed(line):
+        found.add(commit.snapshot)
+        if commit.slice_id is None or not commit.slice_id.startswith(CATCH_UP):
+            return frozenset(found)
+    return frozenset({*found, root})
 
 
 class StagingTarget(Protocol):

@@ -31,8 +31,9 @@ from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forb
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.slices import OFFSETS_PER_SLICE, Ranges, Slice, cut, ranges_of
 from anabranch.project.model import as_plain
+from anabranch.promote.commit import Act, already_done
 from anabranch.promote.history import Author, Commit
-from anabranch.promote.promotion import BehindError, Promotion, ValidatedRun
+from anabranch.promote.promotion import BehindError, Promotion
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.target import CommitNote
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
@@ -45,8 +46,10 @@ from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
 from anabranch.runs.states import ACTIVE, Event, State
 from anabranch.validate.report import Report, Verdict
+from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
+from anabranch.wiring.verdicts import ever_accepted
 from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -227,11 +230,15 @@ class BackfillRun:
         for number in range(CATCH_UP_ROUNDS):
             self._finish_catching_up(hold, watch, now)
             staging = self.staging(hold)
+            done = already_done(hold, self.target, Act.PROMOTE)
+            if done is not None:
+                return done  # to find out what has happened needs nobody's approval
+            approved = approved_run(self, hold, staging, now)
             caught, reached = frozenset[int](), self._reached(staging)
             if not self.plan.strategy.whole_table:
                 caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
             try:
-                return Promotion(hold, self.target, self._validated(hold), staging, caught, reached)()
+                return Promotion(hold, self.target, approved, staging, caught, reached)()
             except BehindError as error:
                 behind = error
                 if number and isinstance(self.target, WholeTarget):
@@ -263,12 +270,16 @@ class BackfillRun:
 
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
         """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
-        if self.run.state in MIDWAY and self._accepted(hold):
+        if self.run.state in MIDWAY and ever_accepted(hold.reader, self.run_id):
             self.replay(hold, watch, ())
             self.validate(hold, now)
 
-    def roll_back(self, hold: Hold) -> int:
-        """Take the run out again; by rows, on Spark, only where its files were rewritten since."""
+    def roll_back(self, hold: Hold, override: str | None = None) -> int:
+        """Take the run out again; by rows, on Spark, only where its files were rewritten since.
+
+        `override` is the reason of somebody whom the roles don't name, and goes on record.
+        """
+        require_rollback_authority(self, hold, override)
 
         def by_rows(staging: Staging, note: CommitNote) -> int:
             if isinstance(self.target, WholeTarget):
@@ -310,21 +321,6 @@ class BackfillRun:
         return kind(
             self._spark, self.workplace.kafka, self.workplace.catalog, self.plan, self.pipeline, transform, self.run_id
         )
-
-    def _validated(self, hold: Hold) -> ValidatedRun:
-        """The staging that validation said yes to last, which promotion compares with staging as it is."""
-        verdicts = self._verdicts(hold)
-        last = verdicts[-1] if verdicts else {}
-        snapshot = last["staging"] if last.get("verdict") == Verdict.ACCEPTED.value else 0
-        return ValidatedRun(self.plan, snapshot if isinstance(snapshot, int) else 0)
-
-    def _accepted(self, hold: Hold) -> bool:
-        """Whether validation ever said yes, so that all of the plan is in staging."""
-        return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in self._verdicts(hold))
-
-    def _verdicts(self, hold: Hold) -> list[Mapping[str, object]]:
-        done = [e for e in hold.reader.journal(self.run_id) if e.step == "validate" and e.outcome is Outcome.SUCCEEDED]
-        return [entry.outcome_details or {} for entry in done]
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [

@@ -16,6 +16,7 @@ from uuid import uuid4
 from pyiceberg.table import Table
 from tests.conformance.classes.kinds import SCHEMA, Kind, Rows
 from tests.fixtures.broker import KafkaForTests, Record
+from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.shop import Onlooker
 
@@ -62,7 +63,7 @@ class Scene:
         catalog = f"classes_{uuid4().hex[:12]}"
         write_project(plan_project(folder, "bank"))
         project = folder / "anabranch.yaml"
-        text = project.read_text().replace("embedded\n      spark", f"{kafka.bootstrap}\n      spark", 1)
+        text = project.read_text().replace("embedded\n      spark", f"{kafka.bootstrap}\n      {ALONE}\n      spark", 1)
         project.write_text(text.replace("type: embedded", f"type: embedded\n        name: {catalog}", 1))
         for file in (*(folder / "pipelines").iterdir(), *(folder / "contracts").iterdir()):
             file.unlink()

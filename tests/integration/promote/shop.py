@@ -27,7 +27,7 @@ from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.plan.axis import PartitionRange, widen
 from anabranch.plan.plan import Plan, Source, Target
 from anabranch.plan.slices import Slice
-from anabranch.promote.promotion import Promotion, ValidatedRun
+from anabranch.promote.promotion import ApprovedRun, Promotion, ValidatedRun, Waived
 from anabranch.promote.rollback import Rollback
 from anabranch.replay.staging import Staging, take_staging
 from anabranch.runs.hold import Hold, holding
@@ -141,7 +141,8 @@ class Shop:
 
     def promotion(self, hold: Hold) -> Promotion:
         staging = take_staging(hold, self.plan, self.promoter)
-        return Promotion(hold, self.promoter, ValidatedRun(self.plan, staging.snapshot), staging, frozenset())
+        approved = ApprovedRun(ValidatedRun(self.plan, staging.snapshot), Waived("tests"))
+        return Promotion(hold, self.promoter, approved, staging, frozenset())
 
     def roll_back(self) -> int:
         with self.hold() as hold:

@@ -88,7 +88,7 @@ def test_staging_that_changed_since_validation_is_refused(shop: Shop) -> None:
         shop.write(2, [1], "later", branch=promotion.staging.branch)
         changed = take_staging(hold, shop.plan, shop.target)
         with pytest.raises(StagingChangedError):
-            type(promotion)(hold, shop.target, promotion.validated, changed, frozenset())()
+            type(promotion)(hold, shop.target, promotion.approved, changed, frozenset())()
 
 
 def test_a_superseded_promoter_changes_nothing_even_if_it_never_asks_the_database(shop: Shop) -> None:

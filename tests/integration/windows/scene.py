@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from pyiceberg.table import Table
 from tests.fixtures.broker import KafkaForTests, eventually
+from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
@@ -111,7 +112,9 @@ class Revenue:
         catalog = f"revenue_{uuid4().hex[:12]}"
         write_project(plan_project(folder, "shop"))
         settings = folder / "anabranch.yaml"
-        text = settings.read_text().replace("embedded\n      spark", f"{kafka.bootstrap}\n      spark", 1)
+        text = settings.read_text().replace(
+            "embedded\n      spark", f"{kafka.bootstrap}\n      {ALONE}\n      spark", 1
+        )
         settings.write_text(text.replace("type: embedded", f"type: embedded\n        name: {catalog}", 1))
         (folder / "transforms" / "revenue.py").write_text(CODE)
         (folder / "transforms" / "revenue.sql").write_text(SQL)

@@ -57,6 +57,27 @@ def test_the_environment_goes_before_the_file_and_the_file_before_the_default(sh
     assert (found.metrics.port, found.metrics.bind) == (9999, "127.0.0.1")
 
 
+def test_approval_is_asked_for_by_default_except_where_kafka_is_embedded(shop: Path) -> None:
+    path = shop / "anabranch.yaml"
+    assert not load_project(shop, "dev", {}).settings.needs_approval
+    assert load_project(shop, "prod", {}).settings.needs_approval
+    path.write_text(path.read_text().replace("lifetime: 3d", "required: false"))
+    assert not load_project(shop, "prod", {}).settings.needs_approval
+    path.write_text(
+        path.read_text().replace("bootstrap: embedded", "bootstrap: embedded\n      approval: {required: true}")
+    )
+    assert load_project(shop, "dev", {}).settings.needs_approval
+
+
+@pytest.mark.parametrize(
+    "variable", ["ANABRANCH_APPROVAL__REQUIRED", "ANABRANCH_ROLES__APPROVERS", "ANABRANCH_APPROVAL"]
+)
+def test_who_has_to_agree_is_not_decided_by_whoever_types_the_command(shop: Path, variable: str) -> None:
+    words = refused(shop, {variable: "false"}, "prod")
+    assert f"{variable}: " in words
+    assert "can't be set by the environment" in words
+
+
 def test_a_bad_variable_is_named_instead_of_a_line(shop: Path) -> None:
     words = refused(shop, {"ANABRANCH_KAFKA__BOOTSTRAP": "no-port"})
     assert "ANABRANCH_KAFKA__BOOTSTRAP: kafka.bootstrap: a broker is written as host:port" in words

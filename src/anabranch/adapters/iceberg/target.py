@@ -32,7 +32,7 @@ from anabranch.plan.axis import TargetPart
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.replay.staging import StagedSlice, Staging, epoch_of, scratch_branch, staging_branch
+from anabranch.replay.staging import StagedSlice, Staging, StagingCommit, epoch_of, scratch_branch, staging_branch
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -129,6 +129,11 @@ class IcebergTarget:
                     )
                 )
         return slices
+
+    def staging_line(self, branch: str, base: int) -> list[StagingCommit]:
+        """Every commit of the branch, oldest first, whoever made it."""
+        line = self._line(self.load(), branch, base)
+        return [StagingCommit(each.snapshot_id, said_by(each).get(props.SLICE)) for each in line]
 
     def survey(self, base: int, partitions: TargetPart) -> Survey:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""

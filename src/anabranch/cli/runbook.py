@@ -1,0 +1,36 @@
+"""`anabranch runbook`: one page about a run for everybody who may have to act on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anabranch.cli.output import Format, Output, emit
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def runbook(
+    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+) -> None:
+    """Write a run's page, as Markdown and HTML: what it is, where it stands, what to type next, and who may."""
+    from datetime import datetime, timezone
+
+    from anabranch.wiring.runbook import keep_runbook
+
+    with run_in_hand(run, project, context) as backfill:
+        kept = keep_runbook(backfill, datetime.now(timezone.utc))
+    document = {
+        "run": kept.situation.run.id,
+        "state": kept.situation.run.state.value,
+        "markdown": str(kept.markdown),
+        "page": str(kept.page),
+    }
+
+    def table(console: Console) -> None:
+        console.print(f"page      {kept.page}", markup=False)
+        console.print(f"markdown  {kept.markdown}", markup=False)
+
+    emit(document, output, table)

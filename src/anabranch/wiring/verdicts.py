@@ -1,0 +1,38 @@
+"""What validation has said of a run, from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.gates.approval import Judged
+from anabranch.plan.plan import Plan
+from anabranch.promote.promotion import ValidatedRun
+from anabranch.runs.journal import Outcome
+from anabranch.runs.store import RunReader
+from anabranch.validate.report import Verdict
+
+
+def verdicts(reader: RunReader, run_id: str) -> list[Mapping[str, object]]:
+    """Oldest first: the staging snapshot that was judged, the verdict, and the digest of its rows."""
+    done = [e for e in reader.journal(run_id) if e.step == "validate" and e.outcome is Outcome.SUCCEEDED]
+    return [entry.outcome_details or {} for entry in done]
+
+
+def last_accepted(reader: RunReader, run_id: str) -> Judged | None:
+    """What the last validation was of, if it said yes."""
+    last = (verdicts(reader, run_id) or [{}])[-1]
+    snapshot = last.get("staging")
+    if last.get("verdict") != Verdict.ACCEPTED.value or not isinstance(snapshot, int):
+        return None
+    return Judged(snapshot, str(last["digest"]))
+
+
+def ever_accepted(reader: RunReader, run_id: str) -> bool:
+    """Whether validation ever said yes, so that all of the plan is in staging."""
+    return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in verdicts(reader, run_id))
+
+
+def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
+    """The staging that validation said yes to last, which promotion compares with staging as it is."""
+    judged = last_accepted(reader, run_id)
+    return ValidatedRun(plan, 0 if judged is None else judged.staging)
