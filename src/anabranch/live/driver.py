@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
@@ -28,7 +29,6 @@ from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import CONTINUES, StreamFailedError
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
-from anabranch.live.offsets import is_committed
 from anabranch.live.pace import Pace, client_id
 from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets

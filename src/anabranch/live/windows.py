@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anabranch.adapters.checkpoints.log import batch_watermarks
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.facts import usable_axis
 from anabranch.adapters.iceberg.live import LiveCommit, live_commit_id
@@ -27,7 +28,6 @@ from anabranch.contract.window import EventWindow
 from anabranch.crashpoints import reach
 from anabranch.live.batch import BatchWriter, Seen, seen_of
 from anabranch.live.errors import CONTINUES, StateLostError
-from anabranch.live.offsets import batch_watermarks
 from anabranch.live.pace import client_id
 from anabranch.live.writing import append
 from anabranch.plan.slices import Offsets

@@ -19,6 +19,7 @@ from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
 
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
@@ -29,7 +30,6 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
-from anabranch.live.offsets import is_committed
 from anabranch.live.pace import Pace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
