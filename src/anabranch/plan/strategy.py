@@ -96,8 +96,8 @@ def _wanted(pipeline: str, pipeline_class: PipelineClass, wanted: WantedStrategy
     strategy = legal[0] if wanted is None else _BY_NAME[wanted]
     if strategy not in legal:
         raise StrategyIllegalError(
-            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} is a way to replay "
-            "windows, and it has none.",
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} is a way "
+            "to replay windows, and it has none.",
             next_step=f"leave out spec.strategy: the class {pipeline_class} is replayed by {legal[0].value}",
             pipeline=pipeline,
             pipeline_class=pipeline_class,

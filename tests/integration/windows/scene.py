@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
 
 from anabranch.adapters.checkpoints.log import is_committed
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
@@ -28,8 +30,9 @@ from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import load_transform
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.load import load_pipelines
-from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.pipeline import Pipeline, StateKeeping
 from anabranch.contract.reading import reading_digest
+from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.pace import Pace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
@@ -102,6 +105,9 @@ class Revenue:
     fail_after_commit: bool = False
     fail_before_commit: bool = False
     seconds: Iterator[int] = field(default_factory=count)
+    said: list[str] = field(default_factory=list)
+    hours: Callable[[], float] = field(default_factory=lambda: partial(next, count(NOW.timestamp(), 3600)))
+    """Live's clock: an hour later each time it is looked at."""
 
     @classmethod
     def open(
@@ -153,6 +159,16 @@ class Revenue:
             report=lambda done, _offsets: self._note(done),
             keep_zones=lambda zones: self.zones.add(MapKey(topic.uuid, reading_digest(pipeline.spec)), zones),
             kafka=self.workplace.kafka,
+            keep_checkpoint=CheckpointKeeper(
+                self.checkpoint,
+                self.kept,
+                self.topic,
+                topic.uuid,
+                "c",
+                StateKeeping(every="1s"),
+                self.said.append,
+                self.hours,
+            ).after,
         )
         starting = starting_offsets(topic, last_live_commit(self.table(), "revenue"))
         query = start_query(
@@ -206,6 +222,10 @@ class Revenue:
             found[record.partition] = max(found[record.partition], record.offset + 1)
         return dict(found)
 
+    @property
+    def kept(self) -> KeptCheckpoints:
+        return KeptCheckpoints.of(self.workplace.state, "revenue")
+
     # The table, and backfills of it.
 
     @property
@@ -227,9 +247,9 @@ class Revenue:
             file = self.workplace.folder / "transforms" / name
             file.write_text(file.read_text().replace(wrong, right))
 
-    def plan(self, start: datetime, end: datetime, slices: int = 2) -> BackfillRun:
+    def plan(self, start: datetime, end: datetime, slices: int = 2, **spec: Any) -> BackfillRun:
         contract = self.workplace.folder / "contracts" / "mend.yaml"
-        contract.write_text(json.dumps(_contract(start, end)))
+        contract.write_text(json.dumps(_contract(start, end, spec)))
         planned = plan_backfill(self.workplace, contract, now=NOW)
         width = offsets_in(planned.plan.source.ranges)
         planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
@@ -278,7 +298,7 @@ def _pipeline(topic: str, window: Mapping[str, str], transform: Mapping[str, str
     }
 
 
-def _contract(start: datetime, end: datetime) -> dict[str, Any]:
+def _contract(start: datetime, end: datetime, spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "anabranch/v1",
         "kind": "Backfill",
@@ -289,5 +309,6 @@ def _contract(start: datetime, end: datetime) -> dict[str, Any]:
             "owner": "shop",
             "range": {"eventTime": {"from": start.isoformat(), "to": end.isoformat()}},
             "rollback": {"authority": "oncall"},
+            **spec,
         },
     }
