@@ -41,4 +41,9 @@ def stream_folder(workplace: Workplace, plan: Plan, run_id: str) -> RunFolder | 
     if plan.stream is None:
         return None
     kept = KeptCheckpoints.of(workplace.state, plan.pipeline)
-    return RunFolder(run_folder(workplace, run_id).resolve() / "stream", run_id, kept, plan.stream, plan.source.topic)
+    return RunFolder(stream_place(workplace, run_id), run_id, kept, plan.stream, plan.source.topic)
+
+
+def stream_place(workplace: Workplace, run_id: str) -> Path:
+    """Where the checkpoints of a run's epochs are."""
+    return run_folder(workplace, run_id).resolve() / "stream"

@@ -20,8 +20,8 @@ from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
 
-from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.scene import Revenue, at, sold
-
-from anabranch.validate.report import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 

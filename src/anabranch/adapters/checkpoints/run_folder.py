@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
@@ -51,16 +50,12 @@ class RunFolder:
         """The batch that the plan's slice of this number is."""
         return self.start.batch + 1 + number
 
-    def newest(self) -> Path | None:
-        """The folder of the latest epoch."""
-        return next((self._epoch(epoch) for epoch in self._epochs()), None)
-
     def remove(self) -> None:
         if self.folder.is_dir():
             shutil.rmtree(self.folder)
 
     def _fill(self, aside: Path, epoch: int, slices: int) -> None:
-        for former in self._epochs():
+        for former in _epochs(self.folder):
             checkpoint = self._epoch(former)
             done = min(self.done(checkpoint), slices)
             if former < epoch and done > 0:
@@ -84,7 +79,13 @@ class RunFolder:
     def _epoch(self, epoch: int) -> Path:
         return self.folder / f"e{epoch}"
 
-    def _epochs(self) -> Iterator[int]:
-        """Latest first."""
-        there = self.folder.iterdir() if self.folder.is_dir() else ()
-        yield from sorted((int(each.name[1:]) for each in there if each.name.startswith("e")), reverse=True)
+
+def newest_epoch(folder: Path) -> Path | None:
+    """The checkpoint of the latest epoch of a run, in its folder for streams."""
+    return next((folder / f"e{epoch}" for epoch in _epochs(folder)), None)
+
+
+def _epochs(folder: Path) -> list[int]:
+    """Latest first."""
+    there = folder.iterdir() if folder.is_dir() else ()
+    return sorted((int(each.name[1:]) for each in there if each.name.startswith("e")), reverse=True)
