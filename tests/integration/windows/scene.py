@@ -39,6 +39,8 @@ from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.windows import WindowWriter
 from anabranch.plan.slices import offsets_in
 from anabranch.project.scaffold import plan_project, write_project
+from anabranch.replay.staging import epoch_of
+from anabranch.runs.states import Event
 from anabranch.validate.report import Report
 from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
@@ -236,11 +238,26 @@ class Revenue:
         return self.workplace.catalog.open().load_table(TABLE)
 
     def rows(self, ref: str = "main") -> Rows:
-        found = self.table().scan().use_ref(ref).to_arrow().to_pylist()
+        return self.rows_at(self.table().metadata.refs[ref].snapshot_id)
+
+    def rows_at(self, snapshot: int) -> Rows:
+        found = self.table().scan(snapshot_id=snapshot).to_arrow().to_pylist()
         return Counter(tuple(row[name] for name in COLUMNS) for row in found)
 
     def orders(self) -> list[Order]:
         return [order for record in self.kafka.read_all(self.topic) if (order := order_of(record)) is not None]
+
+    def batches(self) -> list[list[Order]]:
+        """The orders of each batch of live, by the offsets that its commits tell."""
+        records = self.kafka.read_all(self.topic)
+        found = []
+        for snapshot in sorted(self.table().snapshots(), key=lambda each: each.sequence_number or 0):
+            said = snapshot.summary.additional_properties if snapshot.summary else {}
+            if said.get("anabranch.author") == "live":
+                spans = {int(p): range(*span) for p, span in json.loads(said["anabranch.offsets"]).items()}
+                mine = [each for each in records if each.offset in spans.get(each.partition, ())]
+                found.append([order for record in mine if (order := order_of(record)) is not None])
+        return found
 
     def mend(self) -> None:
         for name, wrong, right in (("revenue.py", "FACTOR = 2", "FACTOR = 1"), ("revenue.sql", "* 2", "* 1")):
@@ -255,9 +272,21 @@ class Revenue:
         planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
         moment = NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(self.store, planned.plan, planned.asked.contract, now=moment, actor="ann")
-        found = BackfillRun(open_workplace(self.workplace.folder, "dev"), self.store, run.id)
+        return self.again(run.id)
+
+    def again(self, run_id: str) -> BackfillRun:
+        """The run in hand of another process."""
+        found = BackfillRun(open_workplace(self.workplace.folder, "dev"), self.store, run_id)
         found.__dict__["_spark"] = self.spark.session
         return found
+
+    def give_up(self, run: BackfillRun) -> None:
+        with run.hold() as hold:
+            hold.move(Event.CANCEL)
+            run.close(hold)
+
+    def staged(self, run: BackfillRun) -> Rows:
+        return self.rows(max(run.target.branches(run.run_id), key=epoch_of))
 
     def apply(self, run: BackfillRun) -> Report:
         with run.hold() as hold:
