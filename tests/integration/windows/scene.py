@@ -167,7 +167,7 @@ class Revenue:
                 self.topic,
                 topic.uuid,
                 "c",
-                StateKeeping(every="1s"),
+                StateKeeping(every=timedelta(seconds=1)),
                 self.said.append,
                 self.hours,
             ).after,

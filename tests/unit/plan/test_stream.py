@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.unit.plan.world import JUNE, SETTINGS, Log, Record, World, milliseconds
@@ -63,7 +64,7 @@ def planned(
     told: Sequence[LiveBatch],
     *,
     log: Log = LOG,
-    spec: Mapping[str, object] | None = None,
+    spec: Mapping[str, Any] | None = None,
     now: datetime = JUNE + timedelta(days=30),
 ) -> Planned:
     asked = world.asked(

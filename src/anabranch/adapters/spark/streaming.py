@@ -76,7 +76,8 @@ def run_begun_batch(
             write(frame)
         except BaseException as error:
             failures.append(error)
-            raise
+            # Anything but an Exception would not reach Spark, which would wait for an answer for ever.
+            raise RuntimeError(f"batch {batch} was not written") from error
 
     query = (
         rows.writeStream.queryName(name)
@@ -88,9 +89,8 @@ def run_begun_batch(
     try:
         query.awaitTermination()
     except StreamingQueryException:
-        # Spark passes on only the text of what we raised ourselves.
         if failures:
-            raise failures[0] from None
+            raise failures[0] from None  # Spark has only its text
         raise
     finally:
         query.stop()
