@@ -15,6 +15,7 @@ from tests.integration.windows.checker import AsLive, Order, Rows, fixed_windows
 from tests.integration.windows.scene import LATENESS, Revenue, at, sold
 
 from anabranch.adapters.checkpoints.log import batches_done
+from anabranch.adapters.spark.stream_slices import OtherStateError
 from anabranch.adapters.spark.stream_state import compare_states
 from anabranch.cli.main import main
 from anabranch.validate.report import Report, Verdict
@@ -145,6 +146,8 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     held = [{row[0] for row in between(shop.rows_at(piece.snapshot), 1, 4)} for piece in line]
     fresh = [len(now - before) for before, now in pairwise([set(), *held])]
     assert fresh == [1] * 6, "six windows of the range, one in a batch"
+    dropped = sum(account.filtered for piece in line for account in piece.ledger.accounts.values())
+    assert dropped == 2, "01:15 and 02:20 are in no window of the range, 01:40 is in one"
     shop.give_up(capped)
 
     exact = shop.plan(at(2), at(4), slices=1, strategy="batch-exact")
@@ -160,3 +163,20 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     assert unlike <= lost
     assert unlike
     shop.give_up(exact)
+
+
+def test_code_that_keeps_another_state_is_refused_with_the_way_out(shop: Revenue) -> None:
+    file = shop.workplace.folder / "transforms" / "revenue.py"
+    more = 'F.count("*").alias("orders"), F.max("amount").alias("most")'
+    right = file.read_text()
+    changed = right.replace('F.count("*").alias("orders")', more)
+    kept = '(F.col("orders") + F.when(F.col("most") < 0, 1).otherwise(0)).alias("orders"),'
+    file.write_text(changed.replace('"orders",', kept))
+    try:
+        run = shop.plan(at(2), at(4), slices=1, strategy="stream-faithful")
+        with pytest.raises(OtherStateError) as told:
+            shop.apply(run)
+        assert "batch-exact" in told.value.next_step
+        shop.give_up(run)
+    finally:
+        file.write_text(right)
