@@ -1,13 +1,13 @@
-"""`anabranch checkpoints`: the states of a pipeline that a replay may start from."""
+"""`anabranch checkpoints`: what a replay of a pipeline may start from, and what two states of its stream differ in."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit
+from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, ProjectFolder
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from anabranch.replay.state_comparison import StateComparison
     from anabranch.wiring.checkpoints import Checkpoints
 
 
@@ -24,6 +25,13 @@ def checkpoints(
         str | None,
         typer.Option(help="Mark the last one with no event from this moment on: 2025-06-01T00:00:00Z."),
     ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Instead, compare two states of the stream by key: checkpoints, or stream-faithful runs.",
+        ),
+    ] = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
@@ -31,11 +39,18 @@ def checkpoints(
     """List the states that a replay may start from, with their offsets and the event time they have reached."""
     from anabranch.live.pipelines import find_pipeline
     from anabranch.wiring.checkpoints import find_checkpoints
+    from anabranch.wiring.stream_states import compare_by_name
     from anabranch.wiring.workplace import open_workplace
 
     workplace = open_workplace(project, context)
-    found = find_checkpoints(workplace, find_pipeline(workplace.loaded, pipeline).pipeline, _moment(before))
-    emit(found.document(), output, lambda console: _table(console, found))
+    chosen = find_pipeline(workplace.loaded, pipeline).pipeline
+    if compare is not None:
+        stderr().print("Starting Spark to read both states …", markup=False)
+        compared = compare_by_name(workplace, chosen, *compare)
+        emit(compared.document(), output, lambda console: _differences(console, compared))
+        return
+    found = find_checkpoints(workplace, chosen, _moment(before))
+    emit(found.document(), output, lambda console: _tables(console, found))
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -49,17 +64,46 @@ def _moment(text: str | None) -> datetime | None:
         raise typer.BadParameter(f"{text!r} is not a moment: write 2025-06-01T00:00:00Z") from error
 
 
-def _table(console: Console, found: Checkpoints) -> None:
-    from rich.table import Table
-
-    if not found.states:
+def _tables(console: Console, found: Checkpoints) -> None:
+    if not found.states and not found.streams:
         console.print(f"{found.table} has no state that a replay may start from: it starts from the beginning.")
         return
-    table = Table("", "snapshot", "tag", "offsets", "event time", "committed", box=None, header_style="dim")
-    for row in found.document()["checkpoints"]:
-        offsets = ", ".join(f"{partition}: {end:,}" for partition, end in row["offsets"].items())
-        mark = "last good" if row["last_good"] else ""
-        table.add_row(mark, str(row["snapshot"]), row["tag"] or "", offsets, row["event_time"] or "", row["at"])
-    console.print(table)
-    if found.before is not None and found.last_good is None:
+    rows: list[dict[str, Any]] = found.document()["checkpoints"]
+    _show(console, [row for row in rows if row["kind"] == "table"], ("snapshot", "tag", "event_time", "at"))
+    _show(console, [row for row in rows if row["kind"] == "stream"], ("name", "batch", "event_time", "watermark", "at"))
+    if found.before is not None and found.last_good is None and found.last_good_stream is None:
         console.print("None of them is from before that moment: a replay starts from the beginning.")
+
+
+def _show(console: Console, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    from rich.table import Table
+
+    if not rows:
+        return
+    names = {"name": "stream checkpoint", "event_time": "event time", "at": "committed"}
+    table = Table("", "offsets", *(names.get(each, each) for each in columns), box=None, header_style="dim")
+    for row in rows:
+        offsets = ", ".join(f"{partition}: {end:,}" for partition, end in row["offsets"].items())
+        texts = ("" if row[each] is None else str(row[each]) for each in columns)
+        table.add_row("last good" if row["last_good"] else "", offsets, *texts)
+    console.print(table)
+
+
+def _differences(console: Console, compared: StateComparison) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    a, b = compared.a, compared.b
+    if not compared.same_place:
+        console.print(f"{a.name} and {b.name} don't stand at the same offsets and watermark: they need not agree.")
+    for store in compared.stores:
+        console.print(
+            f"operator {store.operator}, {store.store}: {store.same:,} keys the same, {store.different:,} different, "
+            f"{store.only_a:,} only in {a.name}, {store.only_b:,} only in {b.name}",
+            markup=False,
+        )
+        if store.first:
+            table = Table("key", a.name, b.name, box=None, header_style="dim")
+            for each in store.first:
+                table.add_row(*(Text(text or "") for text in (each.key, each.a, each.b)))
+            console.print(table)

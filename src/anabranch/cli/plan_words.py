@@ -13,6 +13,7 @@ from anabranch.plan.outlook import Outlook
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.steps import describe, steps_of
+from anabranch.plan.stream import StreamStart
 from anabranch.project.quantities import format_duration, format_moment
 
 RANGES_SHOWN = 4
@@ -23,6 +24,7 @@ _ENDS = {
     EndsBy.LOG: "the end of the partition",
     EndsBy.DOUBT: "the end of the partition, as timestamps are out of order",
     EndsBy.MAP: "zone map: no event of the range follows",
+    EndsBy.CLOSED: "live: every window of the range had closed",
 }
 
 
@@ -117,6 +119,8 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         start, end = format_moment(plan.reading.start), format_moment(plan.reading.end)
         before, after = part.start - plan.reading.start, plan.reading.end - part.end
         yield "windows", f"events from {start} to {end}: {_spare(before)} before the range, {_spare(after)} after it"
+    if plan.stream is not None:
+        yield "stream", _stream(plan.stream)
     yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
     if outlook.duration is not None:
         yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"
@@ -153,6 +157,13 @@ def _retention(outlook: Outlook) -> str:
     if outlook.headroom <= timedelta():
         return f"{kept}; the first record of the range may go any moment"
     return f"{kept}; the first record of the range goes in {_duration(outlook.headroom)}"
+
+
+def _stream(start: StreamStart) -> str:
+    if start.checkpoint is None:
+        return "from live's first batch, with no state: no checkpoint is from before the range"
+    digest = (start.digest or "")[:12]
+    return f"from live's checkpoint {start.checkpoint}, taken after its batch {start.batch} (digest {digest})"
 
 
 def _spare(duration: timedelta) -> str:

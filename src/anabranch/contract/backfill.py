@@ -9,10 +9,12 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 
 from anabranch.contract.pipeline import Columns
 from anabranch.contract.ranges import Range
-from anabranch.project.model import Envelope, Name, Part, Whole, Words
+from anabranch.project.model import Envelope, Name, Part, Positive, Whole, Words
 from anabranch.project.paths import ProjectFile
 from anabranch.project.quantities import Duration, Moment, Percentage, Size
 from anabranch.project.refusals import Problem, refusal, refuse
+
+WantedStrategy = Literal["batch-exact", "stream-faithful"]
 
 
 def _distinct(partitions: tuple[int, ...]) -> tuple[int, ...]:
@@ -98,6 +100,11 @@ class Budget(Part):
     cost: Annotated[float, Strict(), Field(gt=0)] | None = Field(
         default=None, description="The most it may cost, in the price book's currency.", examples=[25.0]
     )
+    windows_per_batch: Positive | None = Field(
+        default=None,
+        description="The most windows that one batch of a stream-faithful replay closes; 1000 if left out.",
+        examples=[1000],
+    )
 
 
 class Rollback(Part):
@@ -117,6 +124,12 @@ class BackfillSpec(Part):
     range: Range = Field(description="Which part of history.", examples=[{"everything": True}])
     partitions: Annotated[tuple[Whole, ...], AfterValidator(_distinct), Field(min_length=1)] | None = Field(
         default=None, description="Only these partitions of the topic; all of them if left out.", examples=[[0, 1]]
+    )
+    strategy: WantedStrategy | None = Field(
+        default=None,
+        description="How windows are replayed (class windowed): computed whole from their events, late ones too "
+        "(batch-exact, the default), or as live did, from a checkpoint of it, dropping what it dropped "
+        "(stream-faithful).",
     )
     reason: Words = Field(
         description="Why this is done, for whoever reads the record later.", examples=["Wrong currency rate"]

@@ -145,7 +145,7 @@ class Live(Part):
 
 
 class StateKeeping(Part):
-    """How often a state of the table is kept from expiry, so that a replay need not begin at the beginning."""
+    """How often a state of the table or the stream is kept, so that a replay need not begin at the beginning."""
 
     every: Duration = Field(
         default="1d", validate_default=True, description="A state is kept so often.", examples=["1d"]
@@ -186,7 +186,8 @@ class PipelineSpec(Part):
     live: Live = Field(default=Live(), description="What live must keep to.", examples=[{"maxLatency": "2m"}])
     state: StateKeeping = Field(
         default=StateKeeping(),
-        description="Which states of the table are kept to replay from (classes upsert and ordered).",
+        description="Which states are kept to replay from: of the table (classes upsert and ordered), or of the stream "
+        "(class windowed).",
         examples=[{"every": "1d", "keep": "30d"}],
     )
     quarantine: Quarantine = Field(

@@ -12,6 +12,7 @@ from threading import Lock
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from anabranch.adapters.checkpoints.log import batch_offsets, query_id
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live import TOPIC, LiveCommit, last_live_commit, live_commit_id
@@ -23,7 +24,6 @@ from anabranch.adapters.spark.zones import count_groups
 from anabranch.contract.pipeline import KEYED, Pipeline
 from anabranch.crashpoints import reach
 from anabranch.live.errors import CONTINUES, OutOfStepError
-from anabranch.live.offsets import batch_offsets, query_id
 from anabranch.live.progress import BatchDone
 from anabranch.live.state_keeping import StateKeeper
 from anabranch.live.writing import write_of

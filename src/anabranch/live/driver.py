@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
@@ -21,14 +23,15 @@ from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.session import stop_spark
 from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import Transform, load_transform, ship
+from anabranch.contract.code import code_digest
 from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
+from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
-from anabranch.live.offsets import is_committed
 from anabranch.live.pace import Pace, client_id
 from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
@@ -127,7 +130,19 @@ class Driver:
     def _kind_of_writer(self) -> Callable[..., BatchWriter]:
         if self.loaded.pipeline.spec.window is None:
             return BatchWriter
-        return partial(WindowWriter, kafka=self.workplace.kafka)
+        return partial(WindowWriter, kafka=self.workplace.kafka, keep_checkpoint=self._keeper().after)
+
+    def _keeper(self) -> CheckpointKeeper:
+        spec = self.loaded.pipeline.spec
+        return CheckpointKeeper(
+            self.layout.checkpoint,
+            KeptCheckpoints.of(self.workplace.state, self.loaded.name),
+            spec.source.topic,
+            self._same_topic().uuid,
+            code_digest(self.workplace.folder, self.loaded.pipeline),
+            spec.state,
+            self.say,
+        )
 
     def _start(self, session: SparkSession, topic: Topic, writer: BatchWriter) -> StreamingQuery:
         checkpoint, last = self.layout.checkpoint, self._last_commit()

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anabranch.adapters.checkpoints.log import batch_watermarks
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.facts import usable_axis
 from anabranch.adapters.iceberg.live import LiveCommit, live_commit_id
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.topics import Topic
-from anabranch.adapters.spark.decode import EVENT_TIME, REASON, bad_of, decode, events_of
+from anabranch.adapters.spark.decode import REASON, bad_of, decode
 from anabranch.adapters.spark.kafka_source import read_offsets
 from anabranch.adapters.spark.quarantine import Batch
-from anabranch.adapters.spark.rows import WINDOW, align
+from anabranch.adapters.spark.rows import WINDOW
+from anabranch.adapters.spark.streaming import declared_window, streamed_rows
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.windows import is_late, require_windows
 from anabranch.adapters.spark.zones import count_groups
-from anabranch.contract.pipeline import PipelineSpec
-from anabranch.contract.window import EventWindow
 from anabranch.crashpoints import reach
 from anabranch.live.batch import BatchWriter, Seen, seen_of
 from anabranch.live.errors import CONTINUES, StateLostError
-from anabranch.live.offsets import batch_watermarks
 from anabranch.live.pace import client_id
 from anabranch.live.writing import append
+from anabranch.plan.live_batches import window_text
 from anabranch.plan.slices import Offsets
 from anabranch.plan.zones import Group, zones_of
-
-
-def with_watermark(events: DataFrame, window: EventWindow) -> DataFrame:
-    return events.withWatermark(EVENT_TIME, f"{window.lateness // timedelta(milliseconds=1)} milliseconds")
-
-
-def declared_window(spec: PipelineSpec) -> EventWindow:
-    if spec.window is None:
-        raise AssertionError("a pipeline of class windowed has a window")
-    return spec.window
 
 
 def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommit | None) -> None:
@@ -67,12 +57,17 @@ class WindowWriter(BatchWriter):
     """
 
     kafka: KafkaAccess = field(kw_only=True)
+    keep_checkpoint: Callable[[int, str | None], object] = field(default=lambda _batch, _newest: None, kw_only=True)
+    """Told of the last batch that is done, and the newest event by then. Must not raise: live has to go on."""
 
     def shape(self, records: DataFrame) -> DataFrame:
-        """Decoded, the late ones waited for, and transformed: with state, which Spark keeps in the checkpoint."""
-        spec = self.pipeline.spec
-        events = with_watermark(events_of(decode(records, spec)), declared_window(spec))
-        return align(self.transform(events), self.columns, keep=tuple(WINDOW), origin=WINDOW)
+        return streamed_rows(records, self.pipeline.spec, self.transform, self.columns)
+
+    def _run(self, batch: DataFrame, number: int) -> None:
+        # Now, when Spark has written down the batch before as done and nothing of this one is at work yet.
+        if number:
+            self.keep_checkpoint(number - 1, self._newest)
+        super()._run(batch, number)
 
     def _again(self, batch: DataFrame) -> None:
         """The rows are in the table, but the batch's state may not be on the disk: only running it puts it there."""
@@ -134,4 +129,10 @@ class WindowWriter(BatchWriter):
     def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
         marks = batch_watermarks(self.checkpoint, number)
         said = super()._properties(commit, query, number, offsets, seen)
-        return {**said, props.WATERMARK: str(marks.closed), props.LATE_BEFORE: str(marks.late_before)}
+        return {
+            **said,
+            props.WATERMARK: str(marks.closed),
+            props.LATE_BEFORE: str(marks.late_before),
+            props.LATE: str(seen.late),
+            props.WINDOW: window_text(declared_window(self.pipeline.spec)),
+        }

@@ -30,6 +30,10 @@ class DeadlinePassedError(PlanRefusedError):
     code = "plan.deadline-passed"
 
 
+class SessionsByStreamError(PlanRefusedError):
+    code = "plan.sessions-by-stream"
+
+
 @dataclass(frozen=True)
 class Asked:
     """A contract that can be planned. No start: everything. No end: all that follows."""
@@ -61,7 +65,9 @@ def contract_hash(contract: dict[str, Any]) -> str:
 
 def ask(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Asked:
     """What is to be planned, or a refusal."""
-    strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class, backfill.spec.range)
+    spec = backfill.spec
+    strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class, spec.range, spec.strategy)
+    _require_fixed_windows(pipeline, strategy)
     start, end = _span(backfill.spec.range, strategy)
     if start is not None and start >= now:
         raise RangeInTheFutureError(
@@ -80,6 +86,17 @@ def ask(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Asked:
             next_step="write a later spec.window.deadline, or none",
         )
     return Asked(backfill, pipeline, strategy, start, end)
+
+
+def _require_fixed_windows(pipeline: Pipeline, strategy: Strategy) -> None:
+    window = pipeline.spec.window
+    if strategy is Strategy.STREAM and window is not None and window.size is None:
+        raise SessionsByStreamError(
+            f"Pipeline {pipeline.metadata.name} has sessions, and live's commits don't say when the last session of a "
+            "range has ended: a replay as a stream would not know where to stop.",
+            next_step="write `strategy: batch-exact`, or none",
+            pipeline=pipeline.metadata.name,
+        )
 
 
 def _span(asked: Range, strategy: Strategy) -> tuple[datetime | None, datetime | None]:

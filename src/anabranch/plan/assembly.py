@@ -12,6 +12,7 @@ from anabranch.plan.facts import SourceFacts, TargetFacts
 from anabranch.plan.plan import Plan, Source, Target
 from anabranch.plan.slices import Ranges, Slice
 from anabranch.plan.states import StartState
+from anabranch.plan.stream import StreamStart
 
 
 def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
@@ -31,6 +32,7 @@ def assemble(
     slices: tuple[Slice, ...],
     reading: EventSpan | None = None,
     state: StartState | None = None,
+    stream: StreamStart | None = None,
 ) -> Plan:
     return Plan(
         pipeline=asked.pipeline.metadata.name,
@@ -60,4 +62,5 @@ def assemble(
         strategy=asked.strategy,
         reading=reading,
         state=state,
+        stream=stream,
     )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import TargetPart
+from anabranch.plan.live_batches import LiveBatch
 from anabranch.plan.states import State
 
 
@@ -102,6 +103,8 @@ class TargetFacts:
     live: LiveHistory
     states: tuple[State, ...] = ()
     """Those that a replay may start from, newest first; none where a range is replaced."""
+    batches: tuple[LiveBatch, ...] = ()
+    """Of live with windows, as far back as history is kept, where they are the slices."""
 
 
 class SourceLook(Protocol):

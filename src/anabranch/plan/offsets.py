@@ -41,6 +41,8 @@ class EndsBy(str, Enum):
     """The timestamps are not in the order that the slack promises, so the partition is read to its end."""
     MAP = "map"
     """No zone behind it holds an event of the range."""
+    CLOSED = "closed"
+    """Live had closed every window of the range there."""
 
 
 @dataclass(frozen=True)

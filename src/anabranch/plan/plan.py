@@ -19,6 +19,7 @@ from anabranch.plan.intervals import Intervals
 from anabranch.plan.slices import Offsets, Ranges, Slice
 from anabranch.plan.states import StartState
 from anabranch.plan.strategy import Strategy
+from anabranch.plan.stream import StreamStart
 from anabranch.runs.canonical import canonical, instant, instant_text
 
 
@@ -76,6 +77,8 @@ class Plan:
     """What the whole table is replayed from; None where a range of it is replaced."""
     reading: EventSpan | None = None
     """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
+    stream: StreamStart | None = None
+    """Where a replay as a stream starts; None for any other."""
 
     @property
     def root(self) -> int:
@@ -106,6 +109,10 @@ class Plan:
             del plan["reading"]
         else:
             plan["reading"] = [instant_text(moment) for moment in (self.reading.start, self.reading.end)]
+        if self.stream is None:
+            del plan["stream"]
+        else:
+            plan["stream"]["position"] = _by_partition(self.stream.position)
         plan["checks"] = list(self.checks)
         plan["strategy"] = self.strategy.value
         if self.state is not None:
@@ -125,7 +132,7 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
     source["proof"] = {int(p): Proof(proof) for p, proof in source["proof"].items()}
     source["live"] = _read_by_partition(source["live"])
     target["partitions"] = _read_part(target["partitions"])
-    state = document.get("state")
+    state, stream = document.get("state"), document.get("stream")
     for end in ("asked_start", "asked_end"):
         target[end] = None if target[end] is None else instant(target[end])
     return Plan(
@@ -139,6 +146,9 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         strategy=Strategy(document["strategy"]),
         reading=None if "reading" not in document else EventSpan(*(instant(text) for text in document["reading"])),
         state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
+        stream=None
+        if stream is None
+        else StreamStart(**{**stream, "position": _read_by_partition(stream["position"])}),
     )
 
 
@@ -188,10 +198,12 @@ def _slice(piece: Slice) -> dict[str, Any]:
         said["reads"] = ranges_document(piece.reads)
     if piece.windows is not None:
         said["windows"] = list(piece.windows)
+    if piece.closes is not None:
+        said["closes"] = piece.closes
     return said
 
 
 def _read_slice(said: Mapping[str, Any]) -> Slice:
     reads = {int(p): _intervals(pairs) for p, pairs in said["reads"].items()} if "reads" in said else None
     windows = (said["windows"][0], said["windows"][1]) if "windows" in said else None
-    return Slice(said["id"], _offsets(said["offsets"]), reads, windows)
+    return Slice(said["id"], _offsets(said["offsets"]), reads, windows, said.get("closes"))

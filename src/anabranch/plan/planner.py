@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from anabranch.plan.assembly import assemble, ranges_read
 from anabranch.plan.axis import PartitionRange, WholeTable
 from anabranch.plan.completeness import Reading, moments_of, reading_of
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
+from anabranch.plan.faithful import plan_stream
 from anabranch.plan.forward import plan_forward
 from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
 from anabranch.plan.offsets import lookups
@@ -18,6 +19,8 @@ from anabranch.plan.outlook import Outlook, look_ahead
 from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import cut, slice_size
+from anabranch.plan.strategy import Strategy
+from anabranch.plan.stream import StreamCheckpoint
 from anabranch.plan.windows import cut_windows, require_closed
 from anabranch.plan.zones import NO_MAP, ZoneMap
 from anabranch.project.quantities import format_moment
@@ -45,11 +48,13 @@ def make_plan(
     now: datetime,
     zones: ZoneMap = NO_MAP,
     offsets_per_slice: int | None = None,
+    checkpoints: Iterable[StreamCheckpoint] = (),
     look: Callable[[Lookups], SourceFacts] | None = None,
 ) -> Planned:
     """The plan, or the first reason why there can be none.
 
     `look` measures the topic for a part of the range, since slices of windows are cut by time and not by offsets.
+    `checkpoints` are those of live that are kept, newest first.
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
     if isinstance(target.partitions, WholeTable):
@@ -69,6 +74,20 @@ def make_plan(
     ranges = ranges_read(readings)
     if not ranges:
         raise _empty(source, target, target.partitions, readings, live)
+    if asked.strategy is Strategy.STREAM and span is not None:
+        faithful, read = plan_stream(
+            asked,
+            code,
+            source,
+            target,
+            base=base,
+            live=live,
+            readings=readings,
+            span=span,
+            checkpoints=checkpoints,
+            offsets_per_slice=offsets_per_slice,
+        )
+        return Planned(asked, faithful, look_ahead(asked, source, target, read, zones, now))
     size = offsets_per_slice or slice_size(ranges)
     plan = assemble(
         asked,

@@ -24,6 +24,8 @@ class Slice:
     """What it reads, where that is more: windows need events that other slices answer for."""
     windows: tuple[int, int] | None = None
     """[first, after): the partitions of the target that it computes, by number."""
+    closes: int | None = None
+    """Of a replay as a stream: the watermark (ms) up to which it closes windows."""
 
     @property
     def needed(self) -> Ranges:

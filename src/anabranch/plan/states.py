@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class State:
 
     def precedes(self, offsets: Mapping[int, int]) -> bool:
         """Whether nothing at or after these offsets is in it."""
-        return all(end <= offsets.get(partition, 0) for partition, end in self.position.items())
+        return precedes(self.position, offsets)
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,23 @@ class StartState:
     position: Mapping[int, int]
 
 
-def last_good(states: Iterable[State], topic: str, damage: Mapping[int, int]) -> State | None:
+class Checkpoint(Protocol):
+    """Anything that a replay may start from."""
+
+    @property
+    def topic(self) -> str: ...
+
+    def precedes(self, offsets: Mapping[int, int]) -> bool: ...
+
+
+AnyCheckpoint = TypeVar("AnyCheckpoint", bound=Checkpoint)
+
+
+def precedes(position: Mapping[int, int], offsets: Mapping[int, int]) -> bool:
+    """Whether what ends at this position holds nothing at or after these offsets."""
+    return all(end <= offsets.get(partition, 0) for partition, end in position.items())
+
+
+def last_good(states: Iterable[AnyCheckpoint], topic: str, damage: Mapping[int, int]) -> AnyCheckpoint | None:
     """The newest of these states, given newest first, that holds nothing of the damage."""
     return next((each for each in states if each.topic == topic and each.precedes(damage)), None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from typing_extensions import assert_never
 
-from anabranch.plan.axis import TargetPart, WholeTable
+from anabranch.plan.axis import EPOCH, TargetPart, WholeTable
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.quantities import format_moment
@@ -40,6 +41,14 @@ class TakeState:
 
 
 @dataclass(frozen=True)
+class TakeCheckpoint:
+    """The stream's own state, as live had it before the range; None: with nothing in it."""
+
+    checkpoint: str | None
+    batch: int
+
+
+@dataclass(frozen=True)
 class ReplaySlice:
     """One job, one commit to staging."""
 
@@ -67,7 +76,7 @@ class Close:
     table: str
 
 
-Step = HoldRange | MakeStaging | TakeState | ReplaySlice | Validate | Promote | Close
+Step = HoldRange | MakeStaging | TakeState | TakeCheckpoint | ReplaySlice | Validate | Promote | Close
 
 
 def steps_of(plan: Plan) -> tuple[Step, ...]:
@@ -78,6 +87,7 @@ def steps_of(plan: Plan) -> tuple[Step, ...]:
         MakeStaging(target.table, target.base, target.files, target.rows)
         if plan.state is None
         else TakeState(target.table, plan.state.snapshot),
+        *(() if plan.stream is None else (TakeCheckpoint(plan.stream.checkpoint, plan.stream.batch),)),
         *(ReplaySlice(piece) for piece in plan.slices),
         Validate(plan.checks),
         Promote(target.table, target.files, target.rows),
@@ -99,11 +109,16 @@ def describe(step: Step) -> str:
             return f"branch {table} with nothing in it"
         case TakeState(table, snapshot):
             return f"branch {table} from its state at snapshot {snapshot}"
+        case TakeCheckpoint(None):
+            return "start the stream at live's first batch, with no state"
+        case TakeCheckpoint(name, batch):
+            return f"start the stream from live's checkpoint {name}, after its batch {batch}"
         case ReplaySlice(piece):
             parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(piece.offsets.items()))
             wider = offsets_in(piece.needed) - piece.width
             more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
-            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}"
+            closing = "" if piece.closes is None else f", windows closed up to {_moment(piece.closes)}"
+            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}{closing}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
         case Promote(table, files, rows):
@@ -120,6 +135,7 @@ def document_of(step: Step) -> dict[str, Any]:
         HoldRange: "hold-range",
         MakeStaging: "make-staging",
         TakeState: "take-state",
+        TakeCheckpoint: "take-checkpoint",
         ReplaySlice: "replay-slice",
         Validate: "validate",
         Promote: "promote",
@@ -127,6 +143,10 @@ def document_of(step: Step) -> dict[str, Any]:
     }[type(step)]
     slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice) else {}
     return {"step": name, **slice_id, "words": describe(step)}
+
+
+def _moment(milliseconds: int) -> str:
+    return format_moment(EPOCH + timedelta(milliseconds=milliseconds))
 
 
 def _count(number: int, what: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from anabranch.contract.backfill import WantedStrategy
 from anabranch.contract.pipeline import PipelineClass
 from anabranch.contract.ranges import Range
 from anabranch.plan.refusals import PlanRefusedError
@@ -20,6 +21,14 @@ class Strategy(str, Enum):
     WINDOWS = "windows"
     """Time partitions as well, of windows: each is computed whole, from every event it is made of."""
 
+    STREAM = "stream-faithful"
+    """The same partitions, by live's own batches from a checkpoint of it, with its rules for late events."""
+
+    @property
+    def by_windows(self) -> bool:
+        """Whether live has written the range for good before it is replayed."""
+        return self in (Strategy.WINDOWS, Strategy.STREAM)
+
     @property
     def whole_table(self) -> bool:
         return self in (Strategy.MERGE_FORWARD, Strategy.RERUN_TAIL)
@@ -33,10 +42,15 @@ class RangeClosedError(PlanRefusedError):
     code = "plan.range-closed"
 
 
+class StrategyIllegalError(PlanRefusedError):
+    code = "plan.strategy-illegal"
+
+
+_BY_NAME: dict[WantedStrategy, Strategy] = {"batch-exact": Strategy.WINDOWS, "stream-faithful": Strategy.STREAM}
 _LEGAL: dict[PipelineClass, tuple[Strategy, ...]] = {
     "stateless": (Strategy.REPLACE_RANGE,),
     "upsert": (Strategy.MERGE_FORWARD,),
-    "windowed": (Strategy.WINDOWS,),
+    "windowed": (Strategy.WINDOWS, Strategy.STREAM),
     "ordered": (Strategy.RERUN_TAIL,),
 }
 _WHY_NOT: dict[PipelineClass, str] = {
@@ -53,9 +67,11 @@ def legal_strategies(pipeline_class: PipelineClass) -> tuple[Strategy, ...]:
     return _LEGAL[pipeline_class]
 
 
-def choose_strategy(pipeline: str, pipeline_class: PipelineClass, asked: Range) -> Strategy:
-    """The first legal one, or a refusal that says why it can't give what was asked for."""
-    strategy, span = legal_strategies(pipeline_class)[0], asked.event_time
+def choose_strategy(
+    pipeline: str, pipeline_class: PipelineClass, asked: Range, wanted: WantedStrategy | None = None
+) -> Strategy:
+    """The one that is wanted, or the first legal one; or a refusal that says why it can't give what was asked for."""
+    strategy, span = _wanted(pipeline, pipeline_class, wanted), asked.event_time
     if span is not None and span.end is None and not strategy.whole_table:
         raise RangeNotClosedError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}, and time partitions are "
@@ -69,6 +85,20 @@ def choose_strategy(pipeline: str, pipeline_class: PipelineClass, asked: Range) 
             f"What came after {format_moment(span.end)} can't be left as it is.",
             next_step=f"write range: {{eventTime: {{from: {format_moment(span.start)}}}}}: "
             "all that follows is replayed too, up to where live stands",
+            pipeline=pipeline,
+            pipeline_class=pipeline_class,
+        )
+    return strategy
+
+
+def _wanted(pipeline: str, pipeline_class: PipelineClass, wanted: WantedStrategy | None) -> Strategy:
+    legal = legal_strategies(pipeline_class)
+    strategy = legal[0] if wanted is None else _BY_NAME[wanted]
+    if strategy not in legal:
+        raise StrategyIllegalError(
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} is a way "
+            "to replay windows, and it has none.",
+            next_step=f"leave out spec.strategy: the class {pipeline_class} is replayed by {legal[0].value}",
             pipeline=pipeline,
             pipeline_class=pipeline_class,
         )

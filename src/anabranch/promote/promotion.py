@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval import Approval
 from anabranch.plan.plan import Plan
-from anabranch.plan.strategy import Strategy
 from anabranch.promote.commit import Act, already_done, commit_once
 from anabranch.promote.history import Blocked, CatchUp, Clear, judge, judge_state
 from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
@@ -127,7 +126,7 @@ class Promotion:
                 code=plan.code,
                 staged=self.staged,
                 present=survey.present,
-                windows=plan.strategy is Strategy.WINDOWS,
+                windows=plan.strategy.by_windows,
             )
         match verdict:
             case Clear():

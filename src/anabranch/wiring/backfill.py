@@ -49,6 +49,7 @@ from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
+from anabranch.wiring.slice_writers import run_folder, slice_writer, stream_folder
 from anabranch.wiring.verdicts import ever_accepted
 from anabranch.wiring.workplace import Workplace
 
@@ -125,7 +126,7 @@ class BackfillRun:
     @property
     def folder(self) -> Path:
         """Where people find what the run has left: the validation's page, the closure record."""
-        return self.workplace.state / "runs" / self.run_id
+        return run_folder(self.workplace, self.run_id)
 
     @contextmanager
     def hold(self) -> Iterator[Hold]:
@@ -296,6 +297,12 @@ class BackfillRun:
     def close(self, hold: Hold) -> Mapping[str, object]:
         from anabranch.close.record import read_record, write_record
 
+        def keep(record: Mapping[str, object]) -> None:
+            write_record(self.folder / "closure.json", record)
+            stream = stream_folder(self.workplace, self.plan, self.run_id)
+            if stream is not None:
+                stream.remove()
+
         if self.run.state is State.CLOSED:
             return read_record(self.folder / "closure.json")
         return Closure(
@@ -303,7 +310,7 @@ class BackfillRun:
             self.plan,
             self.target,
             certify=lambda: self._certificate(hold),
-            keep=lambda record: write_record(self.folder / "closure.json", record),
+            keep=keep,
         )()
 
     @cached_property
@@ -311,16 +318,7 @@ class BackfillRun:
         return self.workplace.spark(f"anabranch {self.run_id}")
 
     def _writer(self) -> SliceWriter:
-        from anabranch.adapters.spark.slices import SparkSliceWriter
-        from anabranch.adapters.spark.transform import load_transform, ship
-        from anabranch.adapters.spark.window_slices import WindowSliceWriter
-
-        transform = load_transform(self.workplace.folder, self.pipeline)
-        ship(self._spark, transform, self.pipeline)
-        kind = SparkSliceWriter if self.pipeline.spec.window is None else WindowSliceWriter
-        return kind(
-            self._spark, self.workplace.kafka, self.workplace.catalog, self.plan, self.pipeline, transform, self.run_id
-        )
+        return slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id)
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [

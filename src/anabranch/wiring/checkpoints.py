@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.iceberg.facts import live_history, shown_axis
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import KafkaSource
 from anabranch.contract.pipeline import Pipeline
-from anabranch.plan.axis import WholeTable
-from anabranch.plan.offsets import lookups, reach
+from anabranch.contract.reading import reading_digest
+from anabranch.plan.axis import EPOCH, WholeTable
+from anabranch.plan.completeness import moments_of, reading_of
+from anabranch.plan.offsets import lookups
 from anabranch.plan.states import State, last_good
+from anabranch.plan.stream import StreamCheckpoint
+from anabranch.plan.windows import first_touched
 from anabranch.runs.canonical import instant_text
 from anabranch.wiring.workplace import Workplace
 
@@ -26,13 +36,21 @@ class Checkpoints:
     before: datetime | None = None
     last_good: State | None = None
     """The newest that holds no event from `before` on; None also if nobody asked."""
+    streams: tuple[StreamCheckpoint, ...] = ()
+    """Of live with windows. Newest first."""
+    last_good_stream: StreamCheckpoint | None = None
+    """The newest that holds nothing of a window with events from `before` on."""
 
     def document(self) -> dict[str, Any]:
         return {
             "table": self.table,
             "before": None if self.before is None else instant_text(self.before),
             "last_good": None if self.last_good is None else self.last_good.snapshot,
-            "checkpoints": [self._row(each) for each in self.states],
+            "last_good_stream": None if self.last_good_stream is None else self.last_good_stream.name,
+            "checkpoints": [
+                *(self._row(each) for each in self.states),
+                *(self._stream_row(each) for each in self.streams),
+            ],
         }
 
     def _row(self, state: State) -> dict[str, Any]:
@@ -40,27 +58,58 @@ class Checkpoints:
             "kind": "table",
             "snapshot": state.snapshot,
             "tag": state.tag,
-            "offsets": {str(p): end for p, end in sorted(state.position.items())},
+            "offsets": _offsets(state.position),
             "event_time": state.event_time,
             "at": instant_text(state.at),
             "last_good": state == self.last_good,
         }
 
+    def _stream_row(self, checkpoint: StreamCheckpoint) -> dict[str, Any]:
+        return {
+            "kind": "stream",
+            "name": checkpoint.name,
+            "batch": checkpoint.batch,
+            "offsets": _offsets(checkpoint.position),
+            "event_time": checkpoint.event_time,
+            "watermark": instant_text(EPOCH + timedelta(milliseconds=checkpoint.watermark)),
+            "code": checkpoint.code,
+            "at": instant_text(checkpoint.at),
+            "last_good": checkpoint == self.last_good_stream,
+        }
+
 
 def find_checkpoints(workplace: Workplace, pipeline: Pipeline, before: datetime | None) -> Checkpoints:
-    """Every state of the target that is kept. The topic is asked only if there is a `before` to find in it."""
-    spec = pipeline.spec
-    table = IcebergTarget(workplace.catalog.open(), spec.target.table).load()
-    found = states(table, pipeline.metadata.name)
+    """Every state that is kept. The topic is asked only if there is a `before` to find in it."""
+    spec, name = pipeline.spec, pipeline.metadata.name
+    catalog = workplace.catalog.open()
+    table = IcebergTarget(catalog, spec.target.table).load()
+    found = states(table, name)
+    streams = KeptCheckpoints.of(workplace.state, name).all()
     if before is None:
-        return Checkpoints(spec.target.table, found)
+        return Checkpoints(spec.target.table, found, streams=streams)
+    since = before if spec.window is None else first_touched(spec.window, before)
+    uuid, damage = _damage(workplace, pipeline, catalog, table, since)
+    good, good_stream = last_good(found, uuid, damage), last_good(streams, uuid, damage)
+    return Checkpoints(spec.target.table, found, before, good, streams, good_stream)
+
+
+def _damage(
+    workplace: Workplace, pipeline: Pipeline, catalog: Catalog, table: Table, since: datetime
+) -> tuple[str, dict[int, int]]:
+    """The topic's id, and the first offset of each partition that may hold an event from `since` on."""
+    spec, slack = pipeline.spec, pipeline.spec.event_time.slack
     live = live_history(table, table.current_snapshot(), pipeline.metadata.name).ends
-    window = lookups(
-        WholeTable(shown_axis(table, spec.event_time.field), before), spec.event_time.slack, everything=False
-    )
+    part = WholeTable(shown_axis(table, spec.event_time.field), since)
+    window, moments = lookups(part, slack, everything=False), moments_of(part)
     source = KafkaSource(workplace.kafka).measure(spec.source.topic, window)
-    damage = {
-        number: min(live.get(number, 0), reach(facts, window, spec.event_time.slack, live.get(number, 0)).start)
-        for number, facts in source.partitions.items()
-    }
-    return Checkpoints(spec.target.table, found, before, last_good(found, source.uuid, damage))
+    zones = IcebergZones(catalog, spec.target.table).look(MapKey(source.uuid, reading_digest(spec)), moments)
+    damage = {}
+    for number, facts in source.partitions.items():
+        stands = live.get(number, 0)
+        read = reading_of(facts, window, slack, stands, zones.partitions.get(number), moments).ranges
+        damage[number] = min(stands, read[0][0]) if read else stands
+    return source.uuid, damage
+
+
+def _offsets(position: Mapping[int, int]) -> dict[str, int]:
+    return {str(p): end for p, end in sorted(position.items())}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
@@ -32,6 +33,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
 from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.slices import Ranges
+from anabranch.plan.strategy import Strategy
 from anabranch.plan.windows import require_closed
 from anabranch.plan.zones import NO_MAP
 from anabranch.wiring.workplace import Workplace
@@ -66,6 +68,9 @@ def plan_backfill(
         zones=zones,
         offsets_per_slice=offsets_per_slice,
         look=partial(source.measure, topic),
+        checkpoints=KeptCheckpoints.of(workplace.state, asked.pipeline.metadata.name).all()
+        if asked.strategy is Strategy.STREAM
+        else (),
     )
     return replace(planned, outlook=with_unpinned(planned.outlook, unpinned))
 

@@ -26,6 +26,7 @@ from tests.integration.live.shop import (
     shop_project,
 )
 
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic
@@ -37,7 +38,6 @@ from anabranch.adapters.spark.zones import SparkZoneCounter
 from anabranch.contract.load import load_pipelines
 from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import OutOfStepError, TopicRecreatedError
-from anabranch.live.offsets import is_committed
 from anabranch.live.pace import Pace
 from anabranch.live.progress import ProgressKeeper, load_progress
 from anabranch.live.query import start_query, starting_offsets

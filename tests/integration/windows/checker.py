@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -66,3 +66,37 @@ def sessions(orders: Iterable[Order], gap: timedelta) -> list[tuple[tuple[dateti
             group.append(order)
         found += [((group[0].at, group[-1].at + gap), each) for each in group]
     return found
+
+
+@dataclass
+class AsLive:
+    """What live does with windows: late by what the batch before knew, closed by what this one knows."""
+
+    size: timedelta
+    slide: timedelta
+    lateness: timedelta
+    kept: list[tuple[tuple[datetime, datetime], Order]] = field(default_factory=list)
+    """Each order with every window that it counts in."""
+    late: list[Order] = field(default_factory=list)
+    """Those that lost a window at least."""
+    marks: list[datetime] = field(default_factory=list)
+    """By which windows were closed, batch by batch."""
+    _next: datetime = EPOCH
+
+    def batch(self, orders: Iterable[Order]) -> None:
+        late_before = self.marks[-1] if self.marks else EPOCH
+        self.marks.append(self._next)
+        for order in orders:
+            windows = fixed_windows(order.at, self.size, self.slide)
+            open_ones = [window for window in windows if window[1] > late_before]
+            self.kept += [(window, order) for window in open_ones]
+            if len(open_ones) < len(windows):
+                self.late.append(order)
+            self._next = max(self._next, order.at - self.lateness)
+
+    def rows(self, factor: int) -> Rows:
+        """Of the windows that are closed."""
+        return Counter({row: n for row, n in summed(self.kept, factor).items() if row[1] <= self.marks[-1]})
+
+    def open_keys(self) -> set[tuple[datetime, str]]:
+        return {(window[0], order.currency) for window, order in self.kept if window[1] > self.marks[-1]}

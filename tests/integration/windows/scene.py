@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.shop import Onlooker
 
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
@@ -28,15 +31,17 @@ from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import load_transform
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.load import load_pipelines
-from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.pipeline import Pipeline, StateKeeping
 from anabranch.contract.reading import reading_digest
-from anabranch.live.offsets import is_committed
+from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.pace import Pace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.windows import WindowWriter
 from anabranch.plan.slices import offsets_in
 from anabranch.project.scaffold import plan_project, write_project
+from anabranch.replay.staging import epoch_of
+from anabranch.runs.states import Event
 from anabranch.validate.report import Report
 from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
@@ -103,6 +108,9 @@ class Revenue:
     fail_after_commit: bool = False
     fail_before_commit: bool = False
     seconds: Iterator[int] = field(default_factory=count)
+    said: list[str] = field(default_factory=list)
+    hours: Callable[[], float] = field(default_factory=lambda: partial(next, count(NOW.timestamp(), 3600)))
+    """Live's clock: an hour later each time it is looked at."""
 
     @classmethod
     def open(
@@ -156,6 +164,16 @@ class Revenue:
             report=lambda done, _offsets: self._note(done),
             keep_zones=lambda zones: self.zones.add(MapKey(topic.uuid, reading_digest(pipeline.spec)), zones),
             kafka=self.workplace.kafka,
+            keep_checkpoint=CheckpointKeeper(
+                self.checkpoint,
+                self.kept,
+                self.topic,
+                topic.uuid,
+                "c",
+                StateKeeping(every=timedelta(seconds=1)),
+                self.said.append,
+                self.hours,
+            ).after,
         )
         starting = starting_offsets(topic, last_live_commit(self.table(), "revenue"))
         query = start_query(
@@ -209,6 +227,10 @@ class Revenue:
             found[record.partition] = max(found[record.partition], record.offset + 1)
         return dict(found)
 
+    @property
+    def kept(self) -> KeptCheckpoints:
+        return KeptCheckpoints.of(self.workplace.state, "revenue")
+
     # The table, and backfills of it.
 
     @property
@@ -219,28 +241,55 @@ class Revenue:
         return self.workplace.catalog.open().load_table(TABLE)
 
     def rows(self, ref: str = "main") -> Rows:
-        found = self.table().scan().use_ref(ref).to_arrow().to_pylist()
+        return self.rows_at(self.table().metadata.refs[ref].snapshot_id)
+
+    def rows_at(self, snapshot: int) -> Rows:
+        found = self.table().scan(snapshot_id=snapshot).to_arrow().to_pylist()
         return Counter(tuple(row[name] for name in COLUMNS) for row in found)
 
     def orders(self) -> list[Order]:
         return [order for record in self.kafka.read_all(self.topic) if (order := order_of(record)) is not None]
+
+    def batches(self) -> list[list[Order]]:
+        """The orders of each batch of live, by the offsets that its commits tell."""
+        records = self.kafka.read_all(self.topic)
+        found = []
+        for snapshot in sorted(self.table().snapshots(), key=lambda each: each.sequence_number or 0):
+            said = snapshot.summary.additional_properties if snapshot.summary else {}
+            if said.get("anabranch.author") == "live":
+                spans = {int(p): range(*span) for p, span in json.loads(said["anabranch.offsets"]).items()}
+                mine = [each for each in records if each.offset in spans.get(each.partition, ())]
+                found.append([order for record in mine if (order := order_of(record)) is not None])
+        return found
 
     def mend(self) -> None:
         for name, wrong, right in (("revenue.py", "FACTOR = 2", "FACTOR = 1"), ("revenue.sql", "* 2", "* 1")):
             file = self.workplace.folder / "transforms" / name
             file.write_text(file.read_text().replace(wrong, right))
 
-    def plan(self, start: datetime, end: datetime, slices: int = 2) -> BackfillRun:
+    def plan(self, start: datetime, end: datetime, slices: int = 2, **spec: Any) -> BackfillRun:
         contract = self.workplace.folder / "contracts" / "mend.yaml"
-        contract.write_text(json.dumps(_contract(start, end)))
+        contract.write_text(json.dumps(_contract(start, end, spec)))
         planned = plan_backfill(self.workplace, contract, now=NOW)
         width = offsets_in(planned.plan.source.ranges)
         planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
         moment = NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(self.store, planned.plan, planned.asked.contract, now=moment, actor="ann")
-        found = BackfillRun(open_workplace(self.workplace.folder, "dev"), self.store, run.id)
+        return self.again(run.id)
+
+    def again(self, run_id: str) -> BackfillRun:
+        """The run in hand of another process."""
+        found = BackfillRun(open_workplace(self.workplace.folder, "dev"), self.store, run_id)
         found.__dict__["_spark"] = self.spark.session
         return found
+
+    def give_up(self, run: BackfillRun) -> None:
+        with run.hold() as hold:
+            hold.move(Event.CANCEL)
+            run.close(hold)
+
+    def staged(self, run: BackfillRun) -> Rows:
+        return self.rows(max(run.target.branches(run.run_id), key=epoch_of))
 
     def apply(self, run: BackfillRun) -> Report:
         with run.hold() as hold:
@@ -281,7 +330,7 @@ def _pipeline(topic: str, window: Mapping[str, str], transform: Mapping[str, str
     }
 
 
-def _contract(start: datetime, end: datetime) -> dict[str, Any]:
+def _contract(start: datetime, end: datetime, spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "anabranch/v1",
         "kind": "Backfill",
@@ -292,5 +341,6 @@ def _contract(start: datetime, end: datetime) -> dict[str, Any]:
             "owner": "shop",
             "range": {"eventTime": {"from": start.isoformat(), "to": end.isoformat()}},
             "rollback": {"authority": "oncall"},
+            **spec,
         },
     }

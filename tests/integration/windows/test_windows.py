@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from tests.fixtures.broker import KafkaForTests, eventually
@@ -131,6 +132,15 @@ def test_what_is_late_is_decided_by_the_batch_before(
     in_time = [order for order in shop.orders() if order.at != at(0, 40)]
     assert shop.rows() == between(computed(in_time, 2, HOUR, HOUR), 0, 1)
     assert shop.late == 1
+
+    # So it is for a replay as a stream, here from live's beginning, as no checkpoint of it is left.
+    shop.mend()
+    rmtree(shop.kept.folder)
+    run = shop.plan(at(0), at(1), slices=1, strategy="stream-faithful")
+    assert run.plan.stream is not None
+    assert run.plan.stream.checkpoint is None
+    assert shop.apply(run).verdict is Verdict.ACCEPTED
+    assert shop.staged(run) == between(computed(in_time, 1, HOUR, HOUR), 0, 1)
 
 
 def _order(record: dict[str, object]) -> Order | None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from anabranch.adapters.checkpoints.log import batch_offsets, query_id
 from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.iceberg.live import LiveCommit
 from anabranch.adapters.kafka.topics import Topic
 from anabranch.live.errors import StateUnreadableError
-from anabranch.live.offsets import batch_offsets, query_id
 from anabranch.live.progress import REMEMBERED, BatchDone, Progress, load_progress, save_progress
 from anabranch.live.query import starting_offsets
 from anabranch.live.record import DriverRecord, Phase, load_record, save_record

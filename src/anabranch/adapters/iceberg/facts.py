@@ -13,12 +13,14 @@ from pyiceberg.types import TimestampType, TimestamptzType
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
+from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_TOUCHED
 from anabranch.plan.asked import Asked
 from anabranch.plan.axis import Grain, TargetPart, TimeAxis, WholeTable, everything, widen
 from anabranch.plan.facts import LiveHistory, TargetFacts
+from anabranch.plan.strategy import Strategy
 from anabranch.plan.windows import first_touched
 from anabranch.promote.history import Author
 from anabranch.runs.canonical import canonical
@@ -46,6 +48,9 @@ class IcebergTables:
             rows=sum(file.record_count for file in files),
             live=live_history(table, head, pipeline),
             states=states(table, pipeline) if asked.strategy.whole_table else (),
+            batches=tuple(live_batches(table, head.snapshot_id, pipeline))
+            if head is not None and asked.strategy is Strategy.STREAM
+            else (),
         )
 
 

@@ -9,6 +9,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.plan.live_batches import LiveBatch
 from anabranch.plan.slices import Offsets
 from anabranch.promote.history import Author
 
@@ -72,14 +73,6 @@ def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
     return None
 
 
-@dataclass(frozen=True)
-class LiveBatch:
-    """What one batch of live with windows dropped: events of windows that had ended by `late_before` (ms)."""
-
-    offsets: Offsets
-    late_before: int
-
-
 def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
     """Live's batches up to the base, newest first, as far back as history is kept."""
     found: list[LiveBatch] = []
@@ -87,10 +80,23 @@ def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
     while snapshot is not None:
         said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
         if said.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in said:
-            found.append(LiveBatch(props.read_offsets(said), int(said[props.LATE_BEFORE])))
+            found.append(_batch(said))
         parent = snapshot.parent_snapshot_id
         snapshot = None if parent is None else table.snapshot_by_id(parent)
     return found
+
+
+def _batch(said: dict[str, str]) -> LiveBatch:
+    return LiveBatch(
+        said[props.QUERY],
+        int(said[props.BATCH]),
+        said[TOPIC],
+        props.read_offsets(said),
+        int(said[props.WATERMARK]),
+        int(said[props.LATE_BEFORE]),
+        int(said[props.LATE]) if props.LATE in said else None,
+        said.get(props.WINDOW),
+    )
 
 
 def _commit(snapshot: Snapshot, said: dict[str, str]) -> LiveCommit:

@@ -31,6 +31,10 @@ WATERMARK = "anabranch.watermark"
 """Of a live batch with windows, in ms: those that ended by then are written and final."""
 LATE_BEFORE = "anabranch.late-before"
 """Of a live batch with windows, in ms: events of windows that ended by then were dropped."""
+LATE = "anabranch.late"
+"""Of a live batch with windows: how many events it dropped from a window at least."""
+WINDOW = "anabranch.window"
+"""Of a live batch with windows: which ones."""
 
 _AUTHORS = {author.value: author for author in Author}
 

@@ -30,6 +30,7 @@ from anabranch.replay.replayer import SliceDone
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
+NONE_DROPPED: Mapping[int, int] = {}
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
 
 
@@ -47,13 +48,13 @@ class WindowSliceWriter(SparkSliceWriter):
         read_all = reduce(DataFrame.union, (read_raw(replace(piece, offsets=each)) for each in layers(piece.needed)))
         with self._explained(piece), kept(decode(read_all, self.pipeline.spec)) as decoded:
             own = decoded.where(_within(piece.offsets))
-            read = read_counts(own, start_within(window, *_micros(self._range))[1])
+            read = read_counts(own, start_within(window, *micros(self._range))[1])
             self._set_aside(piece, own, sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
             with kept(self._windows(decoded, window, partitions)) as computed:
                 # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an
                 # event is a session of its own, and cut off the beginnings of those that reach into the slice.
-                rows = computed.where(_starts_within(partitions))
+                rows = computed.where(starts_within(partitions))
                 require_windows(rows, window, partitions.axis.column, SAFE)
                 self._require_ended(rows, window, partitions)
                 ledger = self._account(piece, read, rows.count(), self._late(own, window))
@@ -97,17 +98,25 @@ class WindowSliceWriter(SparkSliceWriter):
                 next_step=f"write a longer window.longest in the pipeline, `anabranch cancel {self.run_id}`, plan anew",
             )
 
-    def _account(self, piece: Slice, read: Mapping[int, Mapping[str, int]], rows: int, late: LateEvents) -> SliceLedger:
+    def _account(
+        self,
+        piece: Slice,
+        read: Mapping[int, Mapping[str, int]],
+        rows: int,
+        late: LateEvents,
+        dropped: Mapping[int, int] = NONE_DROPPED,
+    ) -> SliceLedger:
+        """`dropped` are those of the events in the range, by partition, that came too late for all of its windows."""
         begins = self._begins()
         first = min(piece.offsets)
         accounts = {
             partition: settle(
                 *offsets,
                 output=0,
-                filtered=read.get(partition, {}).get("tombstones", 0),
+                filtered=read.get(partition, {}).get("tombstones", 0) + dropped.get(partition, 0),
                 out_of_range=read.get(partition, {}).get("out_of_range", 0),
                 quarantined=read.get(partition, {}).get("bad", 0),
-                windowed=read.get(partition, {}).get("in_range", 0),
+                windowed=read.get(partition, {}).get("in_range", 0) - dropped.get(partition, 0),
                 # A window has events of several partitions: its rows are put down to the slice's first one.
                 rows=rows if partition == first else 0,
                 compacted_topic=bool(self.plan.source.compacted),
@@ -120,7 +129,7 @@ class WindowSliceWriter(SparkSliceWriter):
 
     def _late(self, own: DataFrame, window: EventWindow) -> LateEvents:
         """Of the slice's own events, those that live left out of a window of the range."""
-        start, inside = start_within(window, *_micros(self._range))
+        start, inside = start_within(window, *micros(self._range))
         table = self.catalog.open().load_table(self.plan.target.table)
         batches = [
             (partition, *offsets, batch.late_before)
@@ -133,20 +142,23 @@ class WindowSliceWriter(SparkSliceWriter):
         at_batch = (F.col("p") == F.col("_partition")) & (place >= since) & (place < until)
         joined = events.join(F.broadcast(told), at_batch, "left")
         late = start + F.lit(length(window)) <= F.col("late_before") * 1000
-        counts = joined.agg(F.count_if(late).alias("late"), F.count_if(F.col("p").isNull()).alias("untold")).first()
-        if counts is None:
-            raise AssertionError("an aggregate without groups has one row")
-        if not counts["late"]:
-            return LateEvents(0, counts["untold"])
-        watermark = F.timestamp_millis("late_before")
-        shown = joined.where(late).orderBy("_partition", "_offset").limit(LISTED)
-        first = shown.select(
-            "_partition", "_offset", F.date_format(EVENT_TIME, _MOMENT), F.date_format(watermark, _MOMENT)
-        ).collect()
-        return LateEvents(counts["late"], counts["untold"], tuple(LateEvent(*row) for row in first))
+        return listed(joined, late, untold=joined.where(F.col("p").isNull()).count())
 
 
-def _starts_within(partitions: PartitionRange) -> Column:
+def listed(events: DataFrame, late: Column, untold: int) -> LateEvents:
+    """Those that are late, counted and the first of them by name; each has live's watermark as `late_before`."""
+    count = events.where(late).count()
+    if not count:
+        return LateEvents(0, untold)
+    watermark = F.timestamp_millis("late_before")
+    shown = events.where(late).orderBy("_partition", "_offset").limit(LISTED)
+    first = shown.select(
+        "_partition", "_offset", F.date_format(EVENT_TIME, _MOMENT), F.date_format(watermark, _MOMENT)
+    ).collect()
+    return LateEvents(count, untold, tuple(LateEvent(*row) for row in first))
+
+
+def starts_within(partitions: PartitionRange) -> Column:
     start = F.col(f"{WINDOW}.start")
     return (start >= F.lit(partitions.start)) & (start < F.lit(partitions.end))
 
@@ -159,6 +171,6 @@ def _within(offsets: Offsets) -> Column:
     return reduce(or_, pieces, F.lit(False))
 
 
-def _micros(partitions: PartitionRange) -> tuple[int, int]:
+def micros(partitions: PartitionRange) -> tuple[int, int]:
     start, end = (round((moment - EPOCH).total_seconds()) * 1_000_000 for moment in (partitions.start, partitions.end))
     return start, end

@@ -69,6 +69,12 @@ def start_within(window: EventWindow, start: int, after: int) -> tuple[Column, C
     return earliest, (earliest <= last_start(window)) & (earliest < after)
 
 
+def last_start_within(window: EventWindow, after: int) -> Column:
+    """The start (µs) of the event's latest window that begins before `after`."""
+    step = window.step // _MICROSECOND
+    return F.least(last_start(window), F.lit((after - 1) // step * step))
+
+
 def is_late(window: EventWindow, late_before: int) -> Column:
     """Whether live, whose watermark (ms) was so far, dropped the event from one of its windows at least."""
     return first_start(window) + length(window) <= F.lit(late_before * 1000)
