@@ -87,8 +87,10 @@ for command in (
     app.command()(command)
 app.command("list")(list_runs)
 
+from anabranch.cli.keep import keep  # noqa: E402
 from anabranch.cli.live import live  # noqa: E402
 
+live.command()(keep)
 app.add_typer(live)
 
 from anabranch.cli.zones import zones  # noqa: E402

@@ -16,6 +16,7 @@ from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, Who
 from anabranch.plan.completeness import Proof
 from anabranch.plan.event_span import EventSpan
 from anabranch.plan.intervals import Intervals
+from anabranch.plan.lookup_tables import LookupPin, pins_document, read_pins
 from anabranch.plan.slices import Offsets, Ranges, Slice
 from anabranch.plan.states import StartState
 from anabranch.plan.strategy import Strategy
@@ -76,6 +77,10 @@ class Plan:
     """What the whole table is replayed from; None where a range of it is replaced."""
     reading: EventSpan | None = None
     """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
+    lookups: Mapping[str, LookupPin] = field(default_factory=dict)
+    """The snapshot of each lookup table, by the name that the transform uses."""
+    control: str | None = None
+    """Digest of the code that is replayed beside the corrected one, to tell the fix from what differed before."""
 
     @property
     def root(self) -> int:
@@ -106,6 +111,11 @@ class Plan:
             del plan["reading"]
         else:
             plan["reading"] = [instant_text(moment) for moment in (self.reading.start, self.reading.end)]
+        plan["lookups"] = pins_document(self.lookups)
+        # What a plan does not have is not in it, so that its hash is the one it had before there was such a thing.
+        for name in ("lookups", "control"):
+            if not plan[name]:
+                del plan[name]
         plan["checks"] = list(self.checks)
         plan["strategy"] = self.strategy.value
         if self.state is not None:
@@ -138,6 +148,8 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         checks=tuple(document.get("checks", ())),
         strategy=Strategy(document["strategy"]),
         reading=None if "reading" not in document else EventSpan(*(instant(text) for text in document["reading"])),
+        lookups=read_pins(document.get("lookups", {})),
+        control=document.get("control"),
         state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
     )
 

@@ -47,6 +47,22 @@ class ReplaySlice:
 
 
 @dataclass(frozen=True)
+class MakeControl:
+    """A second branch, made as staging is, for the code that production was made by. It is never promoted."""
+
+    table: str
+    code: str
+
+
+@dataclass(frozen=True)
+class ControlSlice:
+    """The same offsets by the control's code: one job, one commit to the control's branch."""
+
+    slice: Slice
+    code: str
+
+
+@dataclass(frozen=True)
 class Validate:
     checks: tuple[str, ...]
 
@@ -67,7 +83,7 @@ class Close:
     table: str
 
 
-Step = HoldRange | MakeStaging | TakeState | ReplaySlice | Validate | Promote | Close
+Step = HoldRange | MakeStaging | TakeState | MakeControl | ReplaySlice | ControlSlice | Validate | Promote | Close
 
 
 def steps_of(plan: Plan) -> tuple[Step, ...]:
@@ -78,11 +94,17 @@ def steps_of(plan: Plan) -> tuple[Step, ...]:
         MakeStaging(target.table, target.base, target.files, target.rows)
         if plan.state is None
         else TakeState(target.table, plan.state.snapshot),
-        *(ReplaySlice(piece) for piece in plan.slices),
+        *(() if plan.control is None else (MakeControl(target.table, plan.control),)),
+        *(step for piece in plan.slices for step in _replays(piece, plan.control)),
         Validate(plan.checks),
         Promote(target.table, target.files, target.rows),
         Close(target.table),
     )
+
+
+def _replays(piece: Slice, control: str | None) -> tuple[Step, ...]:
+    """Both versions of a slice follow each other, so that retention can't come between them."""
+    return (ReplaySlice(piece),) if control is None else (ReplaySlice(piece), ControlSlice(piece, control))
 
 
 def describe(step: Step) -> str:
@@ -104,6 +126,10 @@ def describe(step: Step) -> str:
             wider = offsets_in(piece.needed) - piece.width
             more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
             return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}"
+        case MakeControl(table, code):
+            return f"branch {table} the same way for the control, code {code[:12]}; it is never promoted"
+        case ControlSlice(piece, code):
+            return f"replay slice {piece.id} by the control's code {code[:12]}: {_count(piece.width, 'offset')}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
         case Promote(table, files, rows):
@@ -120,12 +146,14 @@ def document_of(step: Step) -> dict[str, Any]:
         HoldRange: "hold-range",
         MakeStaging: "make-staging",
         TakeState: "take-state",
+        MakeControl: "make-control",
         ReplaySlice: "replay-slice",
+        ControlSlice: "control-slice",
         Validate: "validate",
         Promote: "promote",
         Close: "close",
     }[type(step)]
-    slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice) else {}
+    slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice | ControlSlice) else {}
     return {"step": name, **slice_id, "words": describe(step)}
 
 

@@ -31,6 +31,8 @@ WATERMARK = "anabranch.watermark"
 """Of a live batch with windows, in ms: those that ended by then are written and final."""
 LATE_BEFORE = "anabranch.late-before"
 """Of a live batch with windows, in ms: events of windows that ended by then were dropped."""
+LOOKUPS = "anabranch.lookups"
+"""Of a live batch: the snapshot of each lookup table that it read."""
 
 _AUTHORS = {author.value: author for author in Author}
 
