@@ -20,8 +20,8 @@ def control_section(report: Report, drawn: Sequence[Bucket]) -> Html | None:
     total = charges.total
     words = (
         f"{unit(charges, total.fix)} changed by the fix: production has them as its own code makes them, and the "
-        f"corrected code makes them otherwise. {unit(charges, total.noise)} of noise: production has them otherwise than "
-        f"its own code makes them of the same offsets, so their difference is not charged to the fix"
+        f"corrected code makes them otherwise. {unit(charges, total.noise)} of noise: production has them otherwise "
+        f"than its own code makes them of the same offsets, so their difference is not charged to the fix"
         + (f" ({total.both:,} of these the corrected code changes too)." if total.both else ".")
     )
     return tag(

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 _ENDS_FROM = frozenset(
-    "where group order having limit union intersect except window select cluster distribute sort".split()
+    (
+        *("select", "where", "group", "having", "window", "union", "intersect", "except"),
+        *("order", "sort", "cluster", "distribute", "limit"),
+    )
 )
 
 
