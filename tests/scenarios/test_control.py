@@ -172,10 +172,14 @@ def test_killed_in_the_control_each_slice_of_both_is_done_once(story: Story) -> 
     assert story.watched == [planned[1]] * 2, "the first slice of both was in the table when the last process began"
     journal = story.shop.store.reader.journal(story.run.run_id)
     for step in ("slice", "control"):
-        done = [entry.details["slice"] for entry in journal if entry.step == step and entry.outcome is Outcome.SUCCEEDED]
+        done = [
+            entry.details["slice"] for entry in journal if entry.step == step and entry.outcome is Outcome.SUCCEEDED
+        ]
         assert [each for each in done if each in planned] == planned
     assert not [entry for entry in journal if entry.outcome is None and entry.step != "isolation"]
-    assert [row["slice"] for row in story.shop.quarantined() if row["run"]] == [planned[0]], "set aside once, by the fix"
+    assert [row["slice"] for row in story.shop.quarantined() if row["run"]] == [planned[0]], (
+        "set aside once, by the fix"
+    )
 
 
 def test_catching_up_with_live_is_no_difference_of_the_fix(story: Story) -> None:
