@@ -1,4 +1,4 @@
-"""A control beside a real fix: production that was edited, lost and doubled by hand is told apart from what is fixed."""
+"""A control beside a real fix: rows edited, lost and doubled by hand are told apart from what is fixed."""
 
 from __future__ import annotations
 
