@@ -111,6 +111,14 @@ def test_a_control_is_in_the_plan_its_hash_and_its_steps(plan: Plan) -> None:
     assert replays == [piece.id for piece in plan.slices for _ in range(2)]
 
 
+def test_a_control_reads_everything_once_more(world: World) -> None:
+    asked = {"budget": {"bytesPerSecond": "1KiB"}}
+    once, twice = (world.plan([hourly(12)], **asked, **more) for more in ({}, {"control": {"code": "live"}}))
+    assert once.outlook.duration is not None
+    assert twice.outlook.duration is not None
+    assert abs(twice.outlook.duration - 2 * once.outlook.duration).total_seconds() <= 0.1
+
+
 def test_lookups_are_in_the_plan_and_its_hash(plan: Plan) -> None:
     pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
     assert len({plan.hash, pinned.hash, replace(plan, lookups={"rates": LookupPin("shop.rates", 8)}).hash}) == 3
