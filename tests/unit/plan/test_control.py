@@ -112,8 +112,9 @@ def test_a_control_is_in_the_plan_its_hash_and_its_steps(plan: Plan) -> None:
 
 
 def test_a_control_reads_everything_once_more(world: World) -> None:
-    asked = {"budget": {"bytesPerSecond": "1KiB"}}
-    once, twice = (world.plan([hourly(12)], **asked, **more) for more in ({}, {"control": {"code": "live"}}))
+    rate = {"bytesPerSecond": "1KiB"}
+    once = world.plan([hourly(12)], budget=rate)
+    twice = world.plan([hourly(12)], budget=rate, control={"code": "live"})
     assert once.outlook.duration is not None
     assert twice.outlook.duration is not None
     assert abs(twice.outlook.duration - 2 * once.outlook.duration).total_seconds() <= 0.1
