@@ -75,7 +75,7 @@ class CodeStore:
     def digests(self) -> tuple[str, ...]:
         """Of all versions that are kept, newest last."""
         found = [path for path in self.folder.glob(f"*/{PIPELINE}") if not path.parent.name.startswith(".")]
-        return tuple(path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime, path)))
+        return tuple(path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path)))
 
     def find(self, digest: str) -> str:
         """The one version whose digest begins so."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.unit.plan.world import pipeline
 
+from anabranch.cli.main import main
 from anabranch.contract.code import code_digest
 from anabranch.contract.kept_code import CodeNotKeptError, CodeStore, KeptCodeChangedError
 from anabranch.project.scaffold import plan_project, write_project
@@ -83,3 +85,19 @@ def test_kept_files_that_were_changed_are_refused(folder: Path, store: CodeStore
             (place / "pipeline.json").write_text("{")
     with pytest.raises(KeptCodeChangedError):
         store.load(digest)
+
+
+def test_a_former_version_is_kept_from_another_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    then = tmp_path / "then"
+    write_project(plan_project(then, "shop"))
+    (then / "transforms" / "rates.py").write_text("rate = 1\n")
+    digests = []
+    for more in ([], ["--from", str(then)]):
+        assert main(["live", "keep", "orders", "--project", str(folder), *more, "-o", "json"]) == 0
+        digests.append(json.loads(capsys.readouterr().out)["digest"])
+    assert CodeStore.below(folder / ".anabranch", "orders").digests == tuple(digests)
+    assert len(set(digests)) == 2
+    assert not (then / ".anabranch").exists()
+    assert main(["live", "keep", "nobody", "--project", str(folder)]) == 2
