@@ -95,8 +95,10 @@ app.command()(approve)
 app.command()(revoke)
 app.command()(runbook)
 
+from anabranch.cli.keep import keep  # noqa: E402
 from anabranch.cli.live import live  # noqa: E402
 
+live.command()(keep)
 app.add_typer(live)
 
 from anabranch.cli.zones import zones  # noqa: E402

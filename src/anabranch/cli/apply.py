@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+from anabranch.cli.place import ContextName, Control, ProjectFolder, RunId, run_in_hand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +26,7 @@ def apply(
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="The contract: plan it now and carry that out.")
     ] = None,
+    control: Control = False,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
@@ -40,11 +41,13 @@ def apply(
     workplace = open_workplace(project, context)
     now, actor = datetime.now(timezone.utc), operator()[1]
     with workplace.store() as store:
+        if plan_file is not None and control:
+            raise typer.BadParameter("a plan's file says already whether there is a control; plan with --control")
         if plan_file is not None and file is None:
             read = read_plan_file(plan_file)
             run = submit(store, read.plan, read.contract, now=now, actor=actor)
         elif file is not None and plan_file is None:
-            run = submit_contract(workplace, store, file, now=now, actor=actor)
+            run = submit_contract(workplace, store, file, now=now, actor=actor, control=control)
         else:
             raise typer.BadParameter("give a plan's file, or a contract with -f")
         go_on(BackfillRun(workplace, store, run.id), output)
@@ -75,10 +78,12 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
     from anabranch.runs.states import State
 
     words = stderr()
-    words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging.", markup=False)
+    twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control's"
+    words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.", markup=False)
     with backfill.hold() as hold:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
-            watch = watching(sum(piece.width for piece in backfill.plan.slices), backfill.lag)
+            lanes = 1 if backfill.plan.control is None else 2
+            watch = watching(lanes * sum(piece.width for piece in backfill.plan.slices), backfill.lag)
             with watch.shown():
                 end = backfill.replay(hold, watch)
             if end is not End.STAGED:

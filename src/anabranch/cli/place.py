@@ -20,6 +20,10 @@ ContextName = Annotated[
     str | None, typer.Option("--context", help="The context.", show_default="ANABRANCH_CONTEXT, or the project's own")
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run, by its id; `last` for the newest.")]
+Control = Annotated[
+    bool,
+    typer.Option("--control", help="Also replay the code that production was made by, to tell the fix from noise."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; for scripts.")]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import Control
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +27,7 @@ def plan(
         int | None,
         typer.Option(min=1, help="Offsets in one slice.", show_default="200000, or a quarter of a small range"),
     ] = None,
+    control: Control = False,
     project: Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")] = Path(),
     context: Annotated[
         str | None,
@@ -41,11 +43,13 @@ def plan(
     from anabranch.wiring.workplace import open_workplace
 
     workplace = open_workplace(project, context)
-    planned = plan_backfill(workplace, file, now=datetime.now(timezone.utc), offsets_per_slice=slice_size)
+    now = datetime.now(timezone.utc)
+    planned = plan_backfill(workplace, file, now=now, offsets_per_slice=slice_size, control=control)
     if out is not None:
         write_plan_file(out, planned)
     emit(document_of_planned(planned), output, lambda console: _table(console, planned))
-    apply = f"anabranch apply -f {file}" if out is None else f"anabranch apply {out}"
+    asked = f"-f {file}{' --control' if control else ''}"
+    apply = f"anabranch apply {asked if out is None else out}"
     stderr().print(f"next      {apply}", markup=False)
 
 

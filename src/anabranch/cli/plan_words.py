@@ -131,6 +131,10 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     yield "base", f"snapshot {plan.target.base}"
     yield "schema", plan.target.schema[:12]
     yield "code", plan.code[:12]
+    if plan.control is not None:
+        yield "control", f"{plan.control[:12]}, replayed beside it over the same offsets; never promoted"
+    for name, pin in sorted(plan.lookups.items()):
+        yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
     yield "contract", plan.contract[:12]
 
 

@@ -84,7 +84,7 @@ def describe(
                 "at": e.intended_at.isoformat(),
             }
             for e in journal
-            if e.step != "slice"
+            if e.step not in ("slice", "control")
         ]
         document = {
             **_status(backfill),

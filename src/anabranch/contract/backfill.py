@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, Field, Strict, WithJsonSchema, model_validator
 
 from anabranch.contract.pipeline import Columns
 from anabranch.contract.ranges import Range
@@ -69,6 +70,43 @@ class Validation(Part):
         description="A JSON-lines file of rows known to be correct, for spot checks.",
         examples=["checks/known.jsonl"],
     )
+
+
+def _code(text: str) -> str:
+    if not re.fullmatch(_CODE, text):
+        raise refuse("this names no code", "code: live, or the digest of a version that is kept")
+    return text
+
+
+_CODE = "live|[0-9a-f]{8,64}"
+LIVE_CODE = "live"
+
+
+class Control(Part):
+    """The code that production was made by, replayed beside the corrected one: what differs already is no fix."""
+
+    code: Annotated[str, AfterValidator(_code), WithJsonSchema({"type": "string", "pattern": f"^({_CODE})$"})] = Field(
+        default=LIVE_CODE,
+        description="Which version: the one by which live wrote the range, or the digest (or how it begins) of one.",
+        examples=["live"],
+    )
+
+
+class LookupAsOf(Part):
+    """Which state of a lookup table the replay reads; without it, the one when the plan is made."""
+
+    as_of: Moment | None = Field(
+        default=None, description="As the table was at this moment.", examples=["2025-06-01T00:00:00Z"]
+    )
+    snapshot: Positive | None = Field(
+        default=None, description="This snapshot of the table.", examples=[4190362713217890000]
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> LookupAsOf:
+        if (self.as_of is None) == (self.snapshot is None):
+            raise refuse("a lookup is pinned by a moment or by a snapshot", "asOf: 2025-06-01T00:00:00Z")
+        return self
 
 
 class Window(Part):
@@ -138,6 +176,16 @@ class BackfillSpec(Part):
     expect: Expectation | None = Field(default=None, description="What should come out.", examples=[{"rows": 250000}])
     validation: Validation = Field(
         default=Validation(), description="What must be true before promotion.", examples=[{"notNull": ["order_id"]}]
+    )
+    control: Control | None = Field(
+        default=None,
+        description="Also replay the code that production was made by, to tell the fix from what differed before.",
+        examples=[{"code": "live"}],
+    )
+    lookups: Annotated[Mapping[str, LookupAsOf], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Which state of the pipeline's lookup tables to read, by their names.",
+        examples=[{"rates": {"asOf": "2025-06-01T00:00:00Z"}}],
     )
     window: Window | None = Field(
         default=None, description="When it may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]

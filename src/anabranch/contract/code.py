@@ -16,12 +16,7 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
     planning again, too few would run changed code under an old plan.
     """
     transform = pipeline.spec.transform
-    if transform.python is not None:
-        top = transform.python.split(":")[0].split(".")[0]
-        place = folder / top
-        files = _sources(place) if place.is_dir() else [folder / f"{top}.py"]
-    else:
-        files = [folder / (transform.sql or "")]
+    files = code_files(folder, pipeline)
     decoding: dict[str, object] = {
         "format": pipeline.spec.source.format,
         "columns": list(pipeline.spec.source.columns.items()),
@@ -30,13 +25,23 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
     }
     if pipeline.spec.window is not None:
         decoding["window"] = pipeline.spec.window.model_dump(mode="json")
+    if pipeline.spec.lookups:
+        decoding["lookups"] = sorted(pipeline.spec.lookups.items())
     hasher = hashlib.sha256(json.dumps(decoding).encode())
-    for file in sorted(files):
+    for file in files:
         content = file.read_bytes()
         hasher.update(f"\0{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
         hasher.update(content)
     return hasher.hexdigest()
 
 
-def _sources(place: Path) -> list[Path]:
-    return [path for path in place.rglob("*") if path.suffix in (".py", ".sql") and path.is_file()]
+def code_files(folder: Path, pipeline: Pipeline) -> list[Path]:
+    """Every source file that counts, in order."""
+    transform = pipeline.spec.transform
+    if transform.python is None:
+        return [folder / (transform.sql or "")]
+    top = transform.python.split(":")[0].split(".")[0]
+    place = folder / top
+    if not place.is_dir():
+        return [folder / f"{top}.py"]
+    return sorted(path for path in place.rglob("*") if path.suffix in (".py", ".sql") and path.is_file())

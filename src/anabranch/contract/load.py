@@ -106,7 +106,17 @@ def read_contract(loaded: LoadedProject, document: Document, pipelines: Mapping[
         at = ("spec", "pipeline")
         what = f"there is no (good) pipeline {name!r}"
         raise BadFilesError([Finding(document.file, document.line(at), "spec.pipeline", what, f"pipeline: {meant}")])
+    declared = pipelines[name].pipeline.spec.lookups or {}
+    strange = [each for each in backfill.spec.lookups or {} if each not in declared]
+    if strange:
+        raise BadFilesError([_no_such_lookup(document, each, declared) for each in strange])
     return LoadedContract(document.file, backfill, pipelines[name])
+
+
+def _no_such_lookup(document: Document, lookup: str, declared: Mapping[str, str]) -> Finding:
+    at = ("spec", "lookups", lookup)
+    meant = closest(lookup, declared) or " or ".join(declared) or "no lookups, as the pipeline has none"
+    return Finding(document.file, document.line(at), ".".join(at), "the pipeline has no such lookup", meant)
 
 
 def _model(loaded: LoadedProject, document: Document, model: type[Kind], kind: str) -> Kind:

@@ -66,6 +66,27 @@ def _keys(names: tuple[str, ...]) -> tuple[str, ...]:
 Columns = Annotated[tuple[str, ...], AfterValidator(_keys), Field(min_length=1)]
 
 
+def _lookups(tables: Mapping[str, str]) -> Mapping[str, str]:
+    problems = []
+    for name in tables:
+        if not re.fullmatch(_IDENTIFIER, name):
+            problems.append(
+                Problem("this is not a name for a lookup", "lower-case letters, digits, underscores", (name,))
+            )
+        elif name in _TAKEN:
+            problems.append(Problem("a transform has this name already, for its own rows", "another name", (name,)))
+    if problems:
+        raise refusal(*problems)
+    return tables
+
+
+_TAKEN = frozenset({"events", "state"})
+"""What the views of a SQL transform are named."""
+
+Table = Annotated[str, AfterValidator(_table)]
+Lookups = Annotated[Mapping[str, Table], AfterValidator(_lookups), Field(min_length=1)]
+
+
 def _column(name: str) -> str:
     _keys((name,))
     return name
@@ -116,9 +137,7 @@ class EventTime(Part):
 class Target(Part):
     """Where the rows go."""
 
-    table: Annotated[str, AfterValidator(_table)] = Field(
-        description="The table, as database.table in the context's catalog.", examples=["shop.orders"]
-    )
+    table: Table = Field(description="The table, as database.table in the context's catalog.", examples=["shop.orders"])
     keys: Columns | None = Field(
         default=None,
         description="Columns that together identify a row; needed for the classes upsert and ordered.",
@@ -179,6 +198,12 @@ class PipelineSpec(Part):
         examples=[{"kind": "tumbling", "size": "1h", "lateness": "10m"}],
     )
     target: Target = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
+    lookups: Lookups | None = Field(
+        default=None,
+        description="Tables that the transform looks things up in, by the names it uses: a backfill reads them at "
+        "pinned snapshots, live as they are at each batch.",
+        examples=[{"rates": "shop.rates"}],
+    )
     consumer_group: Annotated[str, AfterValidator(_group)] = Field(
         description="The group to which live commits its progress, so that Kafka's tools show its lag.",
         examples=["shop-orders"],

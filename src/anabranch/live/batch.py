@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from anabranch.live.errors import CONTINUES, OutOfStepError
 from anabranch.live.progress import BatchDone
 from anabranch.live.state_keeping import StateKeeper
 from anabranch.live.writing import write_of
+from anabranch.plan.lookup_tables import pins_document
 from anabranch.plan.slices import Offsets
 from anabranch.plan.zones import Group, Zone, zones_of
 from anabranch.promote.history import Author
@@ -152,6 +154,7 @@ class BatchWriter:
         return False
 
     def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[Seen, int]:
+        self.transform.lookups.refresh()
         # Kept, because the records are gone through three times: to count, to set aside, to write.
         decoded = decode(batch, self.pipeline.spec).persist()
         try:
@@ -184,8 +187,11 @@ class BatchWriter:
     def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
         self._newest = max(filter(None, (self._newest, seen.event_time)), default=None)
         newest = {} if self._newest is None else {props.EVENT_TIME: self._newest}
+        pins = self.transform.lookups.pins
+        looked_up = {props.LOOKUPS: json.dumps(pins_document(pins), separators=(",", ":"))} if pins else {}
         return {
             **newest,
+            **looked_up,
             props.AUTHOR: Author.LIVE.value,
             props.COMMIT: commit,
             props.PIPELINE: self.pipeline.metadata.name,

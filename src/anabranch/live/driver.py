@@ -19,11 +19,13 @@ from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.spark.lookups import HeadLookups
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.session import stop_spark
 from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import Transform, load_transform, ship
+from anabranch.adapters.spark.transform import Transform, load_transform, moving, ship
 from anabranch.contract.code import code_digest
+from anabranch.contract.kept_code import CodeStore
 from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
@@ -85,7 +87,8 @@ class Driver:
         self.say(f"live {self.loaded.name}: process {os.getpid()}, {self.pace}")
         pipeline = self.loaded.pipeline
         topic = self._same_topic()
-        transform = load_transform(self.workplace.folder, pipeline)
+        transform = load_transform(self.workplace.folder, pipeline, HeadLookups.of(self.workplace.catalog, pipeline))
+        self._keep_code(transform)
         session = self.session or self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
         try:
@@ -100,6 +103,13 @@ class Driver:
         finally:
             if self.session is None:
                 stop_spark(session)
+
+    def _keep_code(self, transform: Transform) -> None:
+        """Kept before the first batch: once the files are corrected, nobody else knows what production was made by."""
+        pipeline = self.loaded.pipeline
+        kept = CodeStore.below(self.workplace.state, self.loaded.name).keep(self.workplace.folder, pipeline)
+        if kept != transform.digest:
+            raise moving(pipeline)
 
     def _zones(self, topic: Topic) -> ZoneKeeper:
         spec = self.loaded.pipeline.spec

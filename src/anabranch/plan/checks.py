@@ -10,6 +10,8 @@ def checks_of(backfill: Backfill, pipeline: Pipeline) -> tuple[str, ...]:
     """In the order in which they are shown."""
     spec, keys = backfill.spec, pipeline.spec.target.keys
     names = ["every offset accounted for", "schema as it was", "rows and sums by time"]
+    if spec.control is not None:
+        names.append("what the fix changes, and what differed before it")
     if pipeline.spec.window is not None:
         names.append("events that live dropped as late")
     if spec.expect is not None:

@@ -27,6 +27,8 @@ class Present:
     axis: TimeAxis | None
     base_kept: bool
     """Whether the base snapshot is still in main's history."""
+    lookups_gone: frozenset[str] = frozenset()
+    """The lookups whose pinned snapshot is there no more, by name."""
 
 
 class PresentLook(Protocol):
@@ -76,7 +78,14 @@ class BaseGone:
     snapshot: int
 
 
-Drift = TopicRecreated | PartitionsAdded | RetentionPassed | CodeChanged | SchemaChanged | BaseGone
+@dataclass(frozen=True)
+class LookupGone:
+    name: str
+    table: str
+    snapshot: int
+
+
+Drift = TopicRecreated | PartitionsAdded | RetentionPassed | CodeChanged | SchemaChanged | BaseGone | LookupGone
 
 
 class DriftError(AnabranchError):
@@ -106,6 +115,10 @@ class BaseGoneError(DriftError):
     code = "plan.base-gone"
 
 
+class LookupGoneError(DriftError):
+    code = "plan.lookup-gone"
+
+
 def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[Drift]:
     """All that has changed. `needed` are the offsets still to be read; without it, all of the plan's."""
     found: list[Drift] = []
@@ -124,6 +137,8 @@ def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[
         found.append(SchemaChanged(plan.target.schema, now.schema))
     elif not now.base_kept:
         found.append(BaseGone(plan.target.base))
+    for name in sorted(now.lookups_gone):
+        found.append(LookupGone(name, plan.lookups[name].table, plan.lookups[name].snapshot))
     return found
 
 
@@ -158,6 +173,8 @@ def describe(drift: Drift) -> str:
             return "the columns or the partitioning of the target have changed"
         case BaseGone(snapshot):
             return f"the base snapshot {snapshot} is no longer in the history of the target"
+        case LookupGone(name, table, snapshot):
+            return f"snapshot {snapshot} of {table}, which {name} is looked up in, is gone"
         case _:
             assert_never(drift)
 
@@ -206,6 +223,15 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
                 next_step="cancel the run and plan anew, keeping snapshots at least as long as a backfill runs",
                 table=plan.target.table,
                 base=plan.target.base,
+            )
+        case LookupGone():
+            return LookupGoneError(
+                what,
+                untouched=SAFE,
+                next_step="cancel the run and plan anew: it takes the lookup as it is then, or as spec.lookups says. "
+                "Keep snapshots of lookup tables at least as long as a backfill runs",
+                table=drift.table,
+                snapshot=drift.snapshot,
             )
         case PartitionsAdded():
             return DriftError(what, untouched=SAFE, next_step="nothing: the run goes on with the plan's partitions")

@@ -112,7 +112,8 @@ def look_ahead(
     size = _bytes(source, used)
     budget = asked.backfill.spec.budget
     rate = None if budget is None else budget.bytes_per_second
-    duration = None if size is None or rate is None else timedelta(seconds=round(size / rate, 1))
+    times = 1 if asked.backfill.spec.control is None else 2  # a control reads the same once more
+    duration = None if size is None or rate is None else timedelta(seconds=round(times * size / rate, 1))
     headroom = _headroom(source, used, now)
     cautions = (
         *_of_the_topic(asked, source, used),

@@ -16,6 +16,7 @@ from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, Who
 from anabranch.plan.completeness import Proof
 from anabranch.plan.event_span import EventSpan
 from anabranch.plan.intervals import Intervals
+from anabranch.plan.lookup_tables import LookupPin, pins_document, read_pins
 from anabranch.plan.slices import Offsets, Ranges, Slice
 from anabranch.plan.states import StartState
 from anabranch.plan.strategy import Strategy
@@ -79,6 +80,10 @@ class Plan:
     """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
     stream: StreamStart | None = None
     """Where a replay as a stream starts; None for any other."""
+    lookups: Mapping[str, LookupPin] = field(default_factory=dict)
+    """The snapshot of each lookup table, by the name that the transform uses."""
+    control: str | None = None
+    """Digest of the code that is replayed beside the corrected one, to tell the fix from what differed before."""
 
     @property
     def root(self) -> int:
@@ -113,6 +118,11 @@ class Plan:
             del plan["stream"]
         else:
             plan["stream"]["position"] = _by_partition(self.stream.position)
+        plan["lookups"] = pins_document(self.lookups)
+        # What a plan does not have is not in it, so that its hash is the one it had before there was such a thing.
+        for name in ("lookups", "control"):
+            if not plan[name]:
+                del plan[name]
         plan["checks"] = list(self.checks)
         plan["strategy"] = self.strategy.value
         if self.state is not None:
@@ -145,6 +155,8 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         checks=tuple(document.get("checks", ())),
         strategy=Strategy(document["strategy"]),
         reading=None if "reading" not in document else EventSpan(*(instant(text) for text in document["reading"])),
+        lookups=read_pins(document.get("lookups", {})),
+        control=document.get("control"),
         state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
         stream=None
         if stream is None

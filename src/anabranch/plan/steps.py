@@ -56,6 +56,22 @@ class ReplaySlice:
 
 
 @dataclass(frozen=True)
+class MakeControl:
+    """A second branch, made as staging is, for the code that production was made by. It is never promoted."""
+
+    table: str
+    code: str
+
+
+@dataclass(frozen=True)
+class ControlSlice:
+    """The same offsets by the control's code: one job, one commit to the control's branch."""
+
+    slice: Slice
+    code: str
+
+
+@dataclass(frozen=True)
 class Validate:
     checks: tuple[str, ...]
 
@@ -76,7 +92,18 @@ class Close:
     table: str
 
 
-Step = HoldRange | MakeStaging | TakeState | TakeCheckpoint | ReplaySlice | Validate | Promote | Close
+Step = (
+    HoldRange
+    | MakeStaging
+    | TakeState
+    | TakeCheckpoint
+    | MakeControl
+    | ReplaySlice
+    | ControlSlice
+    | Validate
+    | Promote
+    | Close
+)
 
 
 def steps_of(plan: Plan) -> tuple[Step, ...]:
@@ -88,11 +115,17 @@ def steps_of(plan: Plan) -> tuple[Step, ...]:
         if plan.state is None
         else TakeState(target.table, plan.state.snapshot),
         *(() if plan.stream is None else (TakeCheckpoint(plan.stream.checkpoint, plan.stream.batch),)),
-        *(ReplaySlice(piece) for piece in plan.slices),
+        *(() if plan.control is None else (MakeControl(target.table, plan.control),)),
+        *(step for piece in plan.slices for step in _replays(piece, plan.control)),
         Validate(plan.checks),
         Promote(target.table, target.files, target.rows),
         Close(target.table),
     )
+
+
+def _replays(piece: Slice, control: str | None) -> tuple[Step, ...]:
+    """Both versions of a slice follow each other, so that retention can't come between them."""
+    return (ReplaySlice(piece),) if control is None else (ReplaySlice(piece), ControlSlice(piece, control))
 
 
 def describe(step: Step) -> str:
@@ -119,6 +152,10 @@ def describe(step: Step) -> str:
             more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
             closing = "" if piece.closes is None else f", windows closed up to {_moment(piece.closes)}"
             return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}{closing}"
+        case MakeControl(table, code):
+            return f"branch {table} the same way for the control, code {code[:12]}; it is never promoted"
+        case ControlSlice(piece, code):
+            return f"replay slice {piece.id} by the control's code {code[:12]}: {_count(piece.width, 'offset')}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
         case Promote(table, files, rows):
@@ -136,12 +173,14 @@ def document_of(step: Step) -> dict[str, Any]:
         MakeStaging: "make-staging",
         TakeState: "take-state",
         TakeCheckpoint: "take-checkpoint",
+        MakeControl: "make-control",
         ReplaySlice: "replay-slice",
+        ControlSlice: "control-slice",
         Validate: "validate",
         Promote: "promote",
         Close: "close",
     }[type(step)]
-    slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice) else {}
+    slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice | ControlSlice) else {}
     return {"step": name, **slice_id, "words": describe(step)}
 
 

@@ -9,7 +9,7 @@ Scalar = str | int | float | bool | None
 
 # The core rules of YAML 1.2 without its rarer spellings: `yes` and `no` stay text, and so do times, octal numbers
 # and numbers too long to be meant as numbers. A field that wants a number then says so instead of guessing.
-_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")  # snapshots of a table have 19 digits
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,15}(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,3})?")
 _WORDS: dict[str, bool | None] = {
     "": None,

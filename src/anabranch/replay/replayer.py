@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -12,7 +12,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.replay.staging import Staging, StagingTarget
+from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
 from anabranch.runs.hold import Hold
 from anabranch.runs.journal import Outcome
 from anabranch.runs.states import Event, State
@@ -66,26 +66,38 @@ class Clock:
 
 
 @dataclass(frozen=True)
+class Lane:
+    """One version of the code on its way into a staging of its own."""
+
+    step: str
+    """What its slices are called in the journal."""
+    staging: Staging
+    writer: SliceWriter
+
+
+@dataclass(frozen=True)
 class Replayer:
     hold: Hold
     plan: Plan
     target: StagingTarget
-    staging: Staging
-    writer: SliceWriter
+    lanes: tuple[Lane, ...]
     guard: Guard
     watch: Watch
     clock: Clock
     bytes_per_second: int | None
 
     def __call__(self, slices: Sequence[Slice]) -> End:
-        """Replay those of `slices` that are not in staging. An error leaves the run failed and resumable."""
+        """Replay those of `slices` that are not in staging, in every lane before the next slice.
+
+        An error leaves the run failed and resumable.
+        """
         self._begin()
         try:
-            for piece in self._remaining(slices):
+            for lane, piece in self._remaining(slices):
                 end = self._obey()
                 if end is not None:
                     return end
-                self._one(piece)
+                self._one(lane, piece)
         except AnabranchError as error:
             self.hold.require()
             self.hold.fail(error)
@@ -107,10 +119,15 @@ class Replayer:
         if begin is not None:
             self.hold.move(begin)
 
-    def _remaining(self, slices: Sequence[Slice]) -> Iterator[Slice]:
-        there = {staged.slice_id: staged for staged in self.target.staged(self.staging.branch, self.plan.root)}
+    def _remaining(self, slices: Sequence[Slice]) -> Iterator[tuple[Lane, Slice]]:
+        there = {lane.step: self._settled(lane) for lane in self.lanes}
+        return ((lane, piece) for piece in slices for lane in self.lanes if piece.id not in there[lane.step])
+
+    def _settled(self, lane: Lane) -> Mapping[str, StagedSlice]:
+        """The lane's slices that are in the table, and on record so."""
+        there = {staged.slice_id: staged for staged in self.target.staged(lane.staging.branch, self.plan.root)}
         for entry in self.hold.reader.open_intents(self.hold.run_id):
-            if entry.step == "slice":
+            if entry.step == lane.step:
                 # The process ended between the commit and its record, or before the commit: the table knows.
                 landed = there.get(str(entry.details["slice"]))
                 if landed is None:
@@ -118,15 +135,15 @@ class Replayer:
                 else:
                     details = {"snapshot": landed.snapshot, "ledger": landed.ledger.document()}
                     self.hold.settle(entry, Outcome.SUCCEEDED, details)
-        return (piece for piece in slices if piece.id not in there)
+        return there
 
-    def _one(self, piece: Slice) -> None:
+    def _one(self, lane: Lane, piece: Slice) -> None:
         self.guard.check()
-        intent = f"{self.hold.run_id}/{piece.id}/e{self.hold.epoch}"
-        entry = self.hold.intend("slice", {"slice": piece.id}, intent=intent)
+        intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}"))
+        entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
         try:
-            done = self.writer.write(piece, self.staging)
+            done = lane.writer.write(piece, lane.staging)
         except AnabranchError as error:
             self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
             # A read fails when retention overtakes it or its topic goes: then that is what to tell.

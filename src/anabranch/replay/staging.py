@@ -27,10 +27,17 @@ class Staging:
     """The state of the table that it was made from, where that is not the base."""
     root: int | None = None
     """The snapshot that the branch grew from, where that is not the plan's."""
+    control: bool = False
+    """Whether it is the one for the control's code, which is only compared with."""
 
     @property
     def branch(self) -> str:
-        return staging_branch(self.run, self.epoch)
+        return staging_branch(self.run, self.epoch, control=self.control)
+
+    @property
+    def of(self) -> str:
+        """Whose rows these are: the run's own, or its control's."""
+        return f"{self.run}/control" if self.control else self.run
 
     @property
     def before(self) -> str:
@@ -85,8 +92,8 @@ class StagingTarget(Protocol):
 
     def head(self, ref: str) -> int | None: ...
 
-    def branches(self, run: str) -> Sequence[str]:
-        """The staging branches of the run, of whatever epoch."""
+    def branches(self, run: str, *, control: bool = False) -> Sequence[str]:
+        """The staging branches of the run, or those of its control, of whatever epoch."""
 
     def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
         """Make the branch: the root with a part taken out, or all of it."""
@@ -97,14 +104,16 @@ class StagingTarget(Protocol):
     def staged(self, branch: str, root: int) -> Sequence[StagedSlice]: ...
 
 
-def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
-    """Staging as this epoch's own. Whoever worked under an earlier epoch can commit nothing from here on."""
-    mine = staging_branch(hold.run_id, hold.epoch)
+def take_staging(hold: Hold, plan: Plan, target: StagingTarget, *, control: bool = False) -> Staging:
+    """Staging, or the control's, as this epoch's own. Whoever worked under an earlier epoch can commit nothing from
+    here on."""
+    mine = staging_branch(hold.run_id, hold.epoch, control=control)
     reach("branch.before")
     while target.head(mine) is None:
         # Asked each time: what is not there because a later epoch has it is no longer ours to take.
         hold.require()
-        earlier = [branch for branch in target.branches(hold.run_id) if epoch_of(branch) < hold.epoch]
+        branches = target.branches(hold.run_id, control=control)
+        earlier = [branch for branch in branches if epoch_of(branch) < hold.epoch]
         if earlier:
             target.hand_over(max(earlier, key=epoch_of), mine)
         else:
@@ -115,7 +124,7 @@ def take_staging(hold: Hold, plan: Plan, target: StagingTarget) -> Staging:
         hold.require()
         raise AssertionError(f"{mine} was made and is not there")
     state = None if plan.state is None else plan.state.snapshot
-    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions, state)
+    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions, state, control=control)
 
 
 def epoch_of(branch: str) -> int:
@@ -127,5 +136,5 @@ def scratch_branch(run: str, epoch: int) -> str:
     return f"ab_{run}_scratch_e{epoch}"
 
 
-def staging_branch(run: str, epoch: int) -> str:
-    return f"ab_{run}_e{epoch}"
+def staging_branch(run: str, epoch: int, *, control: bool = False) -> str:
+    return f"ab_{run}_control_e{epoch}" if control else f"ab_{run}_e{epoch}"

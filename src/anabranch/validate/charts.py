@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from anabranch.plan.axis import Grain, beginning, ordinal
+from anabranch.validate.charges import Charge
 from anabranch.validate.html import Html, join, moment, tag
 from anabranch.validate.measures import Checksum
 from anabranch.validate.report import Bucket
@@ -38,12 +39,13 @@ def _merged(group: Sequence[Bucket]) -> Bucket:
     base, staged = Checksum(), Checksum()
     for bucket in group:
         base, staged = base + bucket.base, staged + bucket.staged
-    return Bucket(group[0].start, base, staged)
+    charges = [bucket.charge for bucket in group if bucket.charge is not None]
+    return Bucket(group[0].start, base, staged, sum(charges, Charge()) if charges else None)
 
 
 def rows_chart(drawn: Sequence[Bucket], grain: str) -> Html:
     """Rows before and after, and below it a band that marks the buckets whose content changed."""
-    top = _round_up(max(max(b.base.rows, b.staged.rows) for b in drawn))
+    top = round_up(max(max(b.base.rows, b.staged.rows) for b in drawn))
     if len(drawn) <= BARS:
         shapes = join(_pair(i, bucket, top) for i, bucket in enumerate(drawn))
     else:
@@ -55,7 +57,7 @@ def rows_chart(drawn: Sequence[Bucket], grain: str) -> Html:
         )
     before, after = (sum(counts) for counts in zip(*((b.base.rows, b.staged.rows) for b in drawn), strict=True))
     words = f"Rows per {grain} over {len(drawn)} columns: {before:,} rows before, {after:,} after."
-    return _framed("rows", f"Rows per {grain}, before and after", words, drawn, shapes, _scale(0, top), band=True)
+    return framed("rows", f"Rows per {grain}, before and after", words, drawn, shapes, scale_of(0, top), band=True)
 
 
 def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
@@ -63,7 +65,7 @@ def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
     largest = max(abs(bucket.difference) for bucket in drawn)
     if not largest:
         return None
-    top = _round_up(largest)
+    top = round_up(largest)
     low, high = min(b.difference for b in drawn), max(b.difference for b in drawn)
     bottom, top = (-top if low < 0 else 0), (top if high > 0 else 0)
     zero = 100 * top / (top - bottom)
@@ -74,7 +76,9 @@ def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
         if height:
             shapes.append(tag("rect", x=i + 0.1, width=0.8, y=f"{y:.2f}", height=f"{height:.2f}", class_=kind))
     words = f"Rows after minus rows before, per {grain}: from {low:+,} to {high:+,}."
-    return _framed("difference", f"Difference per {grain}", words, drawn, join(shapes), _scale(bottom, top), short=True)
+    return framed(
+        "difference", f"Difference per {grain}", words, drawn, join(shapes), scale_of(bottom, top), short=True
+    )
 
 
 def ledger_bar(fates: Sequence[tuple[str, int]]) -> Html:
@@ -121,7 +125,7 @@ def _outline(rows: Sequence[int], top: int, *, closed: bool) -> str:
     return f"M0 {100 - 100 * rows[0] / top:.2f}{''.join(steps)}"
 
 
-def _framed(
+def framed(
     name: str,
     title: str,
     words: str,
@@ -184,7 +188,7 @@ def _times(starts: Sequence[datetime]) -> list[Html]:
     return [tag("span", moment(starts[i]), style=f"left:{100 * (i + 0.5) / len(starts):.2f}%") for i in chosen]
 
 
-def _scale(bottom: int, top: int) -> list[tuple[float, int]]:
+def scale_of(bottom: int, top: int) -> list[tuple[float, int]]:
     """Heights in percent from the top, and the numbers there."""
     if bottom < 0 < top:
         marks = [top, 0, bottom]
@@ -193,7 +197,7 @@ def _scale(bottom: int, top: int) -> list[tuple[float, int]]:
     return [(100 * (top - mark) / (top - bottom), mark) for mark in marks]
 
 
-def _round_up(number: int) -> int:
+def round_up(number: int) -> int:
     """The next number that reads well on a scale and halves evenly."""
     size = 1
     while True:

@@ -39,10 +39,13 @@ def _expected(evidence: Evidence) -> Sequence[Result]:
 
 
 def _per_bucket(evidence: Evidence, grain: Grain) -> Result:
-    base, staged = evidence.measures.base, evidence.measures.staged
+    base, staged, charges = evidence.measures.base, evidence.measures.staged, evidence.measures.charges
+    # With a control, what production has lost or doubled by itself is not held against the fix.
+    like = base if charges is None else charges.control
+    side = "before" if charges is None else "control"
     changes = []
-    for number in sorted(base.buckets.keys() | staged.buckets.keys()):
-        before = base.buckets.get(number, Checksum()).rows
+    for number in sorted(like.buckets.keys() | staged.buckets.keys()):
+        before = like.buckets.get(number, Checksum()).rows
         after = staged.buckets.get(number, Checksum()).rows
         if abs(after - before) > BIG * before:
             changes.append((number, before, after))
@@ -50,14 +53,14 @@ def _per_bucket(evidence: Evidence, grain: Grain) -> Result:
     found = f"{counted(staged.total.rows, 'row')} after, {base.total.rows:,} before"
     if changes:
         differ = counted(len(changes), f"{grain.value} differs", f"{grain.value}s differ")
-        found += f"; {differ} by more than {float(BIG):.0%}"
+        found += f"; {differ} by more than {float(BIG):.0%}" + ("" if charges is None else " from the control")
     return Result(
         f"rows per {grain.value}",
         Outcome.WARNED if changes else Outcome.PASSED,
-        f"about as many as before in every {grain.value}",
+        f"about as many as {side if charges is None else f'the {side} has'} in every {grain.value}",
         found,
         tuple(
-            {grain.value: instant_text(beginning(grain, number)), "before": before, "after": after}
+            {grain.value: instant_text(beginning(grain, number)), side: before, "after": after}
             for number, before, after in sorted(largest)
         ),
     )

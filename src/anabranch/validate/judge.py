@@ -13,6 +13,7 @@ from anabranch.replay.ledger import Account, SliceAccount, total
 from anabranch.validate import (
     checksums,
     conservation,
+    control,
     counts,
     keys,
     late,
@@ -23,6 +24,7 @@ from anabranch.validate import (
     schema,
     spot,
 )
+from anabranch.validate.charges import Charge
 from anabranch.validate.measures import Checksum, Measures
 from anabranch.validate.report import Bucket, Report
 from anabranch.validate.result import Check, Evidence
@@ -39,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     queries.check,
     quarantine.check,
     late.check,
+    control.check,
 )
 
 
@@ -70,6 +73,8 @@ def judge(
         partitions=_by_partition(accounts),
         differences=measures.differences,
         rows_before=measures.base.total.rows,
+        charges=measures.charges,
+        control=plan.control,
     )
 
 
@@ -78,9 +83,16 @@ def _buckets(measures: Measures, plan: Plan) -> tuple[Bucket, ...]:
     axis = plan.target.partitions.axis
     if axis is None:
         return ()
+    charges = measures.charges
+    every = base.keys() | staged.keys() | (charges.buckets.keys() if charges is not None else set())
     return tuple(
-        Bucket(beginning(axis.grain, number), base.get(number, Checksum()), staged.get(number, Checksum()))
-        for number in sorted(base.keys() | staged.keys())
+        Bucket(
+            beginning(axis.grain, number),
+            base.get(number, Checksum()),
+            staged.get(number, Checksum()),
+            None if charges is None else charges.buckets.get(number, Charge()),
+        )
+        for number in sorted(every)
     )
 
 

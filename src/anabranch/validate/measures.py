@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anabranch.validate.charges import Charges
 
 Row = Mapping[str, Any]
 """A row for showing: JSON values, numbers with a fraction as text so that no digit is lost."""
@@ -173,3 +176,5 @@ class Measures:
     spots: Spots | None = None
     queries: tuple[QueryRun, ...] = ()
     quarantined: Quarantined = Quarantined()
+    charges: Charges | None = None
+    """None: there is no control to compare with."""

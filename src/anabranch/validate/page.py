@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.validate.charts import columns, difference_chart, rows_chart
+from anabranch.validate.control_page import control_section
 from anabranch.validate.html import Html, join, moment, tag
 from anabranch.validate.page_tables import bucket_table, checks_table, differences_table, ledger_section
-from anabranch.validate.report import Report, Verdict
+from anabranch.validate.report import Bucket, Report, Verdict
 from anabranch.validate.result import counted
 
 _STYLE = Path(__file__).with_name("page.css")
@@ -51,10 +53,11 @@ def render_page(report: Report) -> str:
 
 
 def _sections(report: Report) -> list[Html]:
-    buckets = _buckets(report)
+    drawn = [] if report.range.axis is None else columns(report.buckets, report.range.axis.grain)
+    optional = (control_section(report, drawn), _buckets(report, drawn))
     return [
         tag("section", tag("h2", "Checks"), checks_table(report.results)),
-        *([] if buckets is None else [buckets]),
+        *(section for section in optional if section is not None),
         tag("section", tag("h2", "What became of every offset"), ledger_section(report.ledger, report.partitions)),
         _differences(report),
     ]
@@ -124,11 +127,10 @@ def _tiles(report: Report) -> Html:
     )
 
 
-def _buckets(report: Report) -> Html | None:
+def _buckets(report: Report, drawn: Sequence[Bucket]) -> Html | None:
     if report.range.axis is None:
         return None
     grain = report.bucket
-    drawn = columns(report.buckets, report.range.axis.grain)
     heading = tag("h2", f"Rows per {grain}")
     if not drawn:
         return tag("section", heading, tag("p", "There are no rows in the range, neither before nor after."))

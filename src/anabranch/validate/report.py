@@ -11,6 +11,7 @@ from typing import Any
 from anabranch.plan.axis import TargetPart
 from anabranch.replay.ledger import Account
 from anabranch.runs.canonical import instant_text
+from anabranch.validate.charges import Charge, Charges
 from anabranch.validate.measures import Checksum, Differences
 from anabranch.validate.result import Outcome, Result
 
@@ -30,6 +31,8 @@ class Bucket:
     start: datetime
     base: Checksum
     staged: Checksum
+    charge: Charge | None = None
+    """What differs in it, and whom it is charged to; None: there was no control."""
 
     @property
     def changed(self) -> bool:
@@ -62,6 +65,9 @@ class Report:
     """The ledger by partition of the topic."""
     differences: Differences
     rows_before: int
+    charges: Charges | None = None
+    control: str | None = None
+    """Digest of the control's code."""
 
     @property
     def bucket(self) -> str:
@@ -82,6 +88,7 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """The report as plain JSON values."""
+        control = {} if self.charges is None else {"control": _control(self.charges, self.control)}
         return {
             "format": FORMAT,
             "run": self.run,
@@ -103,6 +110,7 @@ class Report:
                 "paired": self.differences.paired,
                 "rows": [{"before": each.before, "after": each.after} for each in self.differences.rows],
             },
+            **control,
         }
 
 
@@ -123,4 +131,16 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
         "after": bucket.staged.rows,
         "changed": bucket.changed,
         "checksum": bucket.staged.text,
+        **({} if bucket.charge is None else asdict(bucket.charge)),
+    }
+
+
+def _control(charges: Charges, code: str | None) -> dict[str, Any]:
+    """Counts are of keys, or of rows that one side has more of where the target has no keys."""
+    return {
+        "code": code,
+        "snapshot": charges.control.snapshot,
+        "rows": charges.control.total.rows,
+        "counted": "keys" if charges.paired else "rows",
+        **asdict(charges.total),
     }

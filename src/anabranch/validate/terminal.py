@@ -38,6 +38,10 @@ def print_report(report: Report, console: Console) -> None:
     if report.range.axis is not None:
         rows += f"; {changed:,} of {counted(len(report.buckets), report.bucket)} changed"
     console.print(Text(f"{printable(report.table)}, {_span(report)}: {rows}."))
+    if report.charges is not None:
+        total = report.charges.total
+        control = f"{total.fix:,} changed by the fix, {total.noise:,} of noise that was there before"
+        console.print(Text(f"Compared with the control: {control}."))
     console.print(Text(*_verdict(report)))
 
 

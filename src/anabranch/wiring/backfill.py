@@ -27,17 +27,17 @@ from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.plan.asked import contract_hash
-from anabranch.plan.drift import CodeChanged, Drift, check_drift, describe, forbids, require_no_drift
+from anabranch.plan.drift import CodeChanged, Drift, LookupGone, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.slices import OFFSETS_PER_SLICE, Ranges, Slice, cut, ranges_of
+from anabranch.plan.slices import Ranges, Slice, ranges_of
 from anabranch.project.model import as_plain
 from anabranch.promote.commit import Act, already_done
-from anabranch.promote.history import Author, Commit
+from anabranch.promote.history import Author
 from anabranch.promote.promotion import BehindError, Promotion
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.target import CommitNote
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
-from anabranch.replay.replayer import Clock, End, Replayer, SliceWriter, Watch
+from anabranch.replay.replayer import Clock, End, Lane, Replayer, SliceWriter, Watch
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.runs.hold import Hold, holding
 from anabranch.runs.journal import Outcome
@@ -45,11 +45,14 @@ from anabranch.runs.lease import SupersededError
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
 from anabranch.runs.states import ACTIVE, Event, State
+from anabranch.validate.charges import ControlStaging
 from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
+from anabranch.wiring.catching_up import missed, reached
+from anabranch.wiring.control import with_control
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
-from anabranch.wiring.slice_writers import run_folder, slice_writer, stream_folder
+from anabranch.wiring.slice_writers import control_writer, run_folder, slice_writer, stream_folder
 from anabranch.wiring.verdicts import ever_accepted
 from anabranch.wiring.workplace import Workplace
 
@@ -79,17 +82,19 @@ def submit(store: SqlRunStore, plan: Plan, contract: Mapping[str, object], *, no
     return store.writer.submit(new, actor=actor).run
 
 
-def submit_contract(workplace: Workplace, store: SqlRunStore, file: Path, *, now: datetime, actor: str) -> Run:
+def submit_contract(
+    workplace: Workplace, store: SqlRunStore, file: Path, *, now: datetime, actor: str, control: bool = False
+) -> Run:
     """The active run of this very contract, or a new one of a plan made now.
 
     So that the same command goes on with what it began, whatever has changed in the table since.
     """
     contract = load_contract(workplace.loaded, file)
-    wanted = contract_hash(as_plain(contract.backfill))
+    wanted = contract_hash(as_plain(with_control(contract.backfill, wanted=control)))
     for run in store.reader.runs(states=ACTIVE):
         if run.contract_hash == wanted and run.pipeline == contract.pipeline.name:
             return run
-    planned = plan_backfill(workplace, file, now=now)
+    planned = plan_backfill(workplace, file, now=now, control=control)
     return submit(store, planned.plan, planned.asked.contract, now=now, actor=actor)
 
 
@@ -154,8 +159,8 @@ class BackfillRun:
                 raise superseded from (None if isinstance(error, SupersededError) else error)
             raise
 
-    def staging(self, hold: Hold) -> Staging:
-        return take_staging(hold, self.plan, self.target)
+    def staging(self, hold: Hold, *, control: bool = False) -> Staging:
+        return take_staging(hold, self.plan, self.target, control=control)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
         return self.target.staged(staging.branch, self.plan.root)
@@ -163,12 +168,13 @@ class BackfillRun:
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
         """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
         self._look_at_groups(hold)
-        staging = self.staging(hold)
         wanted = self.plan.slices if slices is None else slices
+        # A control is compared over the plan's own offsets: what is caught up with later is none of it.
+        lanes = self._lanes(hold, control=slices is None)
         guard = DriftGuard(
             self.plan,
             ProjectPresent(self.workplace, self.pipeline, self.plan),
-            needed=lambda: self._needed(staging, wanted),
+            needed=lambda: self._needed(lanes, wanted),
             flag=lambda drift: self._flag(hold, drift),
         )
         guard.check()
@@ -177,8 +183,7 @@ class BackfillRun:
             hold,
             self.plan,
             self.target,
-            staging,
-            self._writer(),
+            lanes,
             guard,
             watch,
             Clock(time.monotonic, time.sleep),
@@ -206,6 +211,7 @@ class BackfillRun:
             self.pipeline,
             self.workplace.folder,
             schema=schema_digest(self.target.load()),
+            control=self._control(hold, staging),
         )
         accounts = self._accounts(staging)
         report = judge(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
@@ -235,39 +241,19 @@ class BackfillRun:
             if done is not None:
                 return done  # to find out what has happened needs nobody's approval
             approved = approved_run(self, hold, staging, now)
-            caught, reached = frozenset[int](), self._reached(staging)
+            caught, so_far = frozenset[int](), reached(self.plan, self.staged(staging))
             if not self.plan.strategy.whole_table:
                 caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
             try:
-                return Promotion(hold, self.target, approved, staging, caught, reached)()
+                return Promotion(hold, self.target, approved, staging, caught, so_far)()
             except BehindError as error:
                 behind = error
                 if number and isinstance(self.target, WholeTarget):
                     # The first round may take long. After it there is little left, and live can wait for that.
                     self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
-                self.replay(hold, watch, self._missed(error.behind.commits, reached))
+                self.replay(hold, watch, missed(self.plan, error.behind.commits, so_far))
                 self.validate(hold, now)
         raise behind
-
-    def _reached(self, staging: Staging) -> dict[int, int]:
-        """How far staging has come, by partition, where the whole table is replayed."""
-        reached = {} if self.plan.state is None else dict(self.plan.state.position)
-        for each in self.staged(staging):
-            for partition, (_, end) in each.offsets.items():
-                reached[partition] = max(end, reached.get(partition, 0))
-        return reached
-
-    def _missed(self, commits: Sequence[Commit], reached: Mapping[int, int]) -> tuple[Slice, ...]:
-        """What to replay of live's commits: each on its own, or where the whole table is replayed all together.
-
-        Together they are one merge, so that each round is shorter than the one before even if live commits often.
-        """
-        if not self.plan.strategy.whole_table:
-            return tuple(_slice_of(commit) for commit in commits)
-        ends = {partition: end for commit in commits for partition, (_, end) in commit.offsets.items()}
-        ranges = {p: ((reached.get(p, 0), end),) for p, end in sorted(ends.items()) if reached.get(p, 0) < end}
-        pieces = cut(ranges, OFFSETS_PER_SLICE)
-        return tuple(Slice(f"{CATCH_UP}{commits[-1].snapshot}-{piece.id}", piece.offsets) for piece in pieces)
 
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
         """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
@@ -320,6 +306,21 @@ class BackfillRun:
     def _writer(self) -> SliceWriter:
         return slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id)
 
+    def _lanes(self, hold: Hold, *, control: bool) -> tuple[Lane, ...]:
+        own = Lane("slice", self.staging(hold), self._writer())
+        if self.plan.control is None or not control:
+            return (own,)
+        writer = control_writer(self._spark, self.workplace, self.plan, self.run_id)
+        return (own, Lane("control", self.staging(hold, control=True), writer))
+
+    def _control(self, hold: Hold, staging: Staging) -> ControlStaging | None:
+        """The control's rows, and staging as it was before it caught up with live: both of the plan's own offsets."""
+        if self.plan.control is None:
+            return None
+        control = self.staging(hold, control=True)
+        own = [each.snapshot for each in self.staged(staging) if not each.slice_id.startswith(CATCH_UP)]
+        return ControlStaging(control.snapshot, own[-1] if own else staging.snapshot, tuple(self._accounts(control)))
+
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [
             SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts, each.ledger.late)
@@ -330,20 +331,21 @@ class BackfillRun:
         return [each for each in self.staged(staging) if each.slice_id.startswith(CATCH_UP)]
 
     def _require_no_drift(self) -> None:
-        """Before promotion: the topic and the table are those of the plan. The code has done its work by then."""
+        """Before promotion: the topic and the table are those of the plan. Code and lookups have done their work."""
         present = ProjectPresent(self.workplace, self.pipeline, self.plan).now()
         drifts = check_drift(self.plan, present, needed={})
-        require_no_drift(self.plan, [drift for drift in drifts if not isinstance(drift, CodeChanged)])
+        done = (CodeChanged, LookupGone)
+        require_no_drift(self.plan, [drift for drift in drifts if not isinstance(drift, done)])
 
     def lag(self) -> int | None:
         """How far live is behind, in offsets."""
         client = self.workplace.kafka.client(REPLAY_PREFIX)
         return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
 
-    def _needed(self, staging: Staging, wanted: tuple[Slice, ...]) -> Ranges:
-        """The offsets still to be read."""
-        there = {each.slice_id for each in self.staged(staging)}
-        return ranges_of(piece for piece in wanted if piece.id not in there)
+    def _needed(self, lanes: Sequence[Lane], wanted: tuple[Slice, ...]) -> Ranges:
+        """The offsets still to be read, by whichever code."""
+        there = [{each.slice_id for each in self.staged(lane.staging)} for lane in lanes]
+        return ranges_of(piece for piece in wanted if not all(piece.id in ids for ids in there))
 
     def _flag(self, hold: Hold, drift: Drift) -> None:
         if not forbids(drift):
@@ -374,8 +376,3 @@ class BackfillRun:
     def _main_untouched(self) -> bool:
         """Whether every commit of this run on main is a promotion or a rollback."""
         return self.target.authors(self.run_id) <= {Author.PROMOTION, Author.ROLLBACK}
-
-
-def _slice_of(commit: Commit) -> Slice:
-    """The slice that replays one live commit's offsets."""
-    return Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets)

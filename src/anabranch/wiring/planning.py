@@ -14,6 +14,7 @@ from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
+from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
@@ -28,6 +29,7 @@ from anabranch.plan.asked import Asked, ask
 from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
 from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
+from anabranch.plan.lookup_tables import pin_all
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
@@ -36,15 +38,21 @@ from anabranch.plan.slices import Ranges
 from anabranch.plan.strategy import Strategy
 from anabranch.plan.windows import require_closed
 from anabranch.plan.zones import NO_MAP
+from anabranch.wiring.control import pin_control, with_control
 from anabranch.wiring.workplace import Workplace
 
 
 def plan_backfill(
-    workplace: Workplace, contract: Path, *, now: datetime, offsets_per_slice: int | None = None
+    workplace: Workplace,
+    contract: Path,
+    *,
+    now: datetime,
+    offsets_per_slice: int | None = None,
+    control: bool = False,
 ) -> Planned:
-    """The plan for the contract in this file, as the world is now."""
+    """The plan for the contract in this file, as the world is now. `control` asks for one if the contract does not."""
     loaded = load_contract(workplace.loaded, contract)
-    asked = ask(loaded.backfill, loaded.pipeline.pipeline, now)
+    asked = ask(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
     unpinned = require_repeatable(asked.pipeline, find_unpinned(workplace.folder, asked.pipeline))
     code = code_digest(workplace.folder, asked.pipeline)
     source = KafkaSource(workplace.kafka)
@@ -72,7 +80,12 @@ def plan_backfill(
         if asked.strategy is Strategy.STREAM
         else (),
     )
-    return replace(planned, outlook=with_unpinned(planned.outlook, unpinned))
+    plan = replace(
+        planned.plan,
+        lookups=pin_all(asked, IcebergLookups(tables), now),
+        control=pin_control(workplace, asked, planned.plan, tables),
+    )
+    return replace(planned, plan=plan, outlook=with_unpinned(planned.outlook, unpinned))
 
 
 def _catalog(workplace: Workplace, asked: Asked) -> Catalog:
@@ -101,7 +114,13 @@ class ProjectPresent:
         uuid, earliest = self._topic()
         schema, axis, base_kept = self._table()
         code = code_digest(self.workplace.folder, self.pipeline)
-        return Present(uuid, len(earliest), earliest, code, schema, axis, base_kept)
+        return Present(uuid, len(earliest), earliest, code, schema, axis, base_kept, self._lookups_gone())
+
+    def _lookups_gone(self) -> frozenset[str]:
+        if not self.plan.lookups:
+            return frozenset()
+        look = IcebergLookups(self.workplace.catalog.open())
+        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_kept(pin))
 
     def _topic(self) -> tuple[str | None, dict[int, int]]:
         client = self.workplace.kafka.client(CLIENT_ID)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.checkpoints.run_folder import RunFolder
+from anabranch.contract.kept_code import CodeStore
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
 from anabranch.replay.replayer import SliceWriter
@@ -17,18 +18,37 @@ if TYPE_CHECKING:
 
 
 def slice_writer(spark: SparkSession, workplace: Workplace, plan: Plan, pipeline: Pipeline, run_id: str) -> SliceWriter:
+    """By the project's code as it is now; the plan's guard says whether that is the plan's."""
+    from anabranch.adapters.spark.lookups import Lookups
     from anabranch.adapters.spark.slices import SparkSliceWriter
     from anabranch.adapters.spark.stream_slices import StreamSliceWriter
     from anabranch.adapters.spark.transform import load_transform, ship
     from anabranch.adapters.spark.window_slices import WindowSliceWriter
 
-    transform = load_transform(workplace.folder, pipeline)
+    transform = load_transform(workplace.folder, pipeline, Lookups(workplace.catalog, plan.lookups))
     ship(spark, transform, pipeline)
     given = (spark, workplace.kafka, workplace.catalog, plan, pipeline, transform, run_id)
     stream = stream_folder(workplace, plan, run_id)
     if stream is not None:
         return StreamSliceWriter(*given, stream=stream)
     return SparkSliceWriter(*given) if pipeline.spec.window is None else WindowSliceWriter(*given)
+
+
+def control_writer(spark: SparkSession, workplace: Workplace, plan: Plan, run_id: str) -> SliceWriter:
+    """By the code that the plan names as its control.
+
+    Its files are not given to the workers: those know a module by its name, and that name is the corrected code's.
+    Planning has refused code that would ask a worker for them.
+    """
+    from anabranch.adapters.spark.lookups import Lookups
+    from anabranch.adapters.spark.slices import SparkSliceWriter
+    from anabranch.adapters.spark.transform import load_transform
+    from anabranch.adapters.spark.window_slices import WindowSliceWriter
+
+    kept = CodeStore.below(workplace.state, plan.pipeline).load(plan.control or "")
+    transform = load_transform(kept.folder, kept.pipeline, Lookups(workplace.catalog, plan.lookups))
+    kind = SparkSliceWriter if kept.pipeline.spec.window is None else WindowSliceWriter
+    return kind(spark, workplace.kafka, workplace.catalog, plan, kept.pipeline, transform, run_id, control=True)
 
 
 def run_folder(workplace: Workplace, run_id: str) -> Path:

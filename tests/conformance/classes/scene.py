@@ -22,10 +22,12 @@ from tests.scenarios.shop import Onlooker
 
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.spark.kafka_source import read_offsets
+from anabranch.adapters.spark.lookups import HeadLookups
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import load_transform
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.kept_code import CodeStore
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.live.batch import BatchWriter
@@ -130,7 +132,8 @@ class Scene:
 
     def _redo(self, number: int, offsets: Mapping[int, tuple[int, int]]) -> None:
         session, catalog, pipeline = self.spark.session, self.workplace.catalog, self.pipeline
-        transform = load_transform(self.workplace.folder, pipeline)
+        transform = load_transform(self.workplace.folder, pipeline, HeadLookups.of(catalog, pipeline))
+        CodeStore.below(self.workplace.state, pipeline.metadata.name).keep(self.workplace.folder, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform)
         Quarantine(catalog, pipeline).prepare(session)
         writer = BatchWriter(
@@ -174,17 +177,18 @@ class Scene:
 
     # Backfills.
 
-    def plan(self, slices: int = 2) -> BackfillRun:
+    def plan(self, slices: int = 2, *, control: bool = False, store: SqlRunStore | None = None) -> BackfillRun:
         contract = self.workplace.folder / "contracts" / "fix.yaml"
         planned = plan_backfill(self.workplace, contract, now=NOW)
-        width = offsets_in(planned.plan.source.ranges)
-        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
+        size = -(-offsets_in(planned.plan.source.ranges) // slices)
+        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=size, control=control)
         moment = NOW + next(self.seconds) * timedelta(seconds=1)
-        return self.again(submit(self.store, planned.plan, planned.asked.contract, now=moment, actor="ann").id)
+        run = submit(store or self.store, planned.plan, planned.asked.contract, now=moment, actor="ann")
+        return self.again(run.id, store)
 
-    def again(self, run_id: str) -> BackfillRun:
+    def again(self, run_id: str, store: SqlRunStore | None = None) -> BackfillRun:
         """The run as another process would take it in hand."""
-        run = BackfillRun(open_workplace(self.workplace.folder, "dev"), self.store, run_id)
+        run = BackfillRun(open_workplace(self.workplace.folder, "dev"), store or self.store, run_id)
         run.__dict__["_spark"] = self.spark.session
         return run
 

@@ -30,6 +30,7 @@ from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.target_table import ensure_target
 from anabranch.adapters.spark.transform import load_transform
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.kept_code import CodeStore
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline, StateKeeping
 from anabranch.contract.reading import reading_digest
@@ -263,16 +264,21 @@ class Revenue:
         return found
 
     def mend(self) -> None:
+        """The corrected code in place of live's, which is kept as live keeps it."""
+        CodeStore.below(self.workplace.state, "revenue").keep(self.workplace.folder, self.pipeline)
         for name, wrong, right in (("revenue.py", "FACTOR = 2", "FACTOR = 1"), ("revenue.sql", "* 2", "* 1")):
             file = self.workplace.folder / "transforms" / name
             file.write_text(file.read_text().replace(wrong, right))
 
-    def plan(self, start: datetime, end: datetime, slices: int = 2, **spec: Any) -> BackfillRun:
+    def plan(
+        self, start: datetime, end: datetime, slices: int = 2, *, control: bool = False, **spec: Any
+    ) -> BackfillRun:
         contract = self.workplace.folder / "contracts" / "mend.yaml"
         contract.write_text(json.dumps(_contract(start, end, spec)))
         planned = plan_backfill(self.workplace, contract, now=NOW)
         width = offsets_in(planned.plan.source.ranges)
-        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
+        size = -(-width // slices)
+        planned = plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=size, control=control)
         moment = NOW + next(self.seconds) * timedelta(seconds=1)
         run = submit(self.store, planned.plan, planned.asked.contract, now=moment, actor="ann")
         return self.again(run.id)

@@ -15,6 +15,7 @@ from tests.integration.windows.scene import LATENESS, Revenue, at, sold
 
 from anabranch.plan.completeness import Proof
 from anabranch.plan.windows import WindowsOpenError
+from anabranch.validate.charges import Charge
 from anabranch.validate.report import Verdict
 from anabranch.validate.result import Outcome
 
@@ -25,6 +26,11 @@ POISON = {"value": b"poison", "partition": 1, "timestamp": round(at(1).timestamp
 
 def between(rows: Rows, first: int, after: int) -> Rows:
     return Counter({row: count for row, count in rows.items() if at(first) <= row[0] < at(after)})
+
+
+def by_window(rows: Rows) -> dict[tuple[object, ...], tuple[object, ...]]:
+    """By the keys of the table: start, end, currency."""
+    return {row[:3]: row for row in rows}
 
 
 def computed(orders: list[Order], factor: int, size: timedelta, slide: timedelta) -> Rows:
@@ -92,9 +98,16 @@ def test_sliding_windows_survive_crashes_and_the_replay_takes_the_late_ones_in(
     shop.roll_back(run)
     assert shop.rows() == live_rows
     shop.close(run)
-    again = shop.plan(at(1), at(3), slices=1)
+    again = shop.plan(at(1), at(3), slices=1, control=True)
     assert again.run_id != run.run_id
-    assert shop.apply(again).digest == report.digest, "the same contract and code, the same rows"
+    second = shop.apply(again)
+    assert second.digest == report.digest, "the same contract and code, the same rows"
+    # What live dropped as late its code has in a replay: that is noise, and every other window is the fix's.
+    by_live, by_control = (by_window(between(rows, 0, 3)) for rows in (live_rows, computed(orders, 2, HOUR, 3 * TEN)))
+    noise = {window for window in by_live | by_control if by_live.get(window) != by_control.get(window)}
+    assert second.charges is not None
+    assert noise
+    assert second.charges.total == Charge(len(by_control) - len(noise), len(noise), len(noise))
 
 
 def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> None:

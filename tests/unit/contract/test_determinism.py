@@ -37,6 +37,12 @@ def in_python(text: str) -> list[tuple[int, str]]:
         ("SELECT 'it\\'s' || rand()", [(1, "rand")]),
         ("SELECT ordered_at AS current_date FROM events", []),
         ("SELECT 1 /* never closed rand()", []),
+        ("SELECT * FROM events e\nJOIN shop.rates r ON e.a = r.a", [(2, "table")]),
+        ("WITH x AS (SELECT * FROM `shop`.`rates`) SELECT * FROM events, x", [(1, "table")]),
+        ("SELECT * FROM events,\n lake.shop.rates", [(1, "table")]),
+        ("SELECT * FROM (SELECT a FROM events) e JOIN rates r ON e.a = r.a, x WHERE e.a IN (1, e.b)", []),
+        ("SELECT EXTRACT(day FROM e.at), TRIM(BOTH 'x' FROM e.a) FROM events e ORDER BY a, e.b", []),
+        ("SELECT e.a IS DISTINCT FROM e.b FROM events e LATERAL VIEW explode(e.x) AS y", []),
     ],
 )
 def test_sql_is_read_by_its_tokens(text: str, found: list[tuple[int, str]]) -> None:
@@ -67,6 +73,11 @@ def test_a_column_of_the_source_is_a_column() -> None:
         ("from uuid import uuid4\nfield(default_factory=uuid4)", [(2, "uuid.uuid4")]),
         ("import numpy as np\nx = np.random.default_rng()", [(2, "numpy.random")]),
         ("events.sample(0.1)", [(1, "sample")]),
+        ("events.sparkSession.table('shop.rates')", [(1, "table")]),
+        ("spark.read.table('shop.rates')", [(1, "table"), (1, "read")]),
+        ("x = spark.read.format('csv').load(p)", [(1, "read")]),
+        ("spark.sql('SELECT * FROM shop.rates')", [(1, "table")]),
+        ("x = open(p).read().strip()", []),
         (
             "from pyspark.sql import functions as F\nF.monotonically_increasing_id()",
             [(2, "monotonically_increasing_id")],

@@ -13,6 +13,8 @@ from anabranch.plan.drift import (
     BaseGone,
     CodeChanged,
     Drift,
+    LookupGone,
+    LookupGoneError,
     PartitionsAdded,
     Present,
     RetentionPassed,
@@ -24,6 +26,7 @@ from anabranch.plan.drift import (
     forbids,
     require_no_drift,
 )
+from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan
 
 NOW = Present("u1", 2, {0: 0, 1: 0}, "c1", "s1", AXIS, True)
@@ -37,6 +40,15 @@ def plan(world: World) -> Plan:
 def test_nothing_changed_is_no_drift(plan: Plan) -> None:
     assert check_drift(plan, NOW) == []
     assert check_drift(plan, replace(NOW, earliest={0: 119, 1: 100})) == []
+
+
+def test_a_lookup_that_is_gone_stops_the_run(plan: Plan) -> None:
+    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
+    assert check_drift(pinned, NOW) == []
+    [drift] = check_drift(pinned, replace(NOW, lookups_gone=frozenset({"rates"})))
+    assert drift == LookupGone("rates", "shop.rates", 7)
+    with pytest.raises(LookupGoneError, match=r"snapshot 7 of shop\.rates"):
+        require_no_drift(pinned, [drift])
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ LATE = "anabranch.late"
 """Of a live batch with windows: how many events it dropped from a window at least."""
 WINDOW = "anabranch.window"
 """Of a live batch with windows: which ones."""
+LOOKUPS = "anabranch.lookups"
+"""Of a live batch: the snapshot of each lookup table that it read."""
 
 _AUTHORS = {author.value: author for author in Author}
 

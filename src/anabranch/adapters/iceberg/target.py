@@ -84,9 +84,9 @@ class IcebergTarget:
         found = self.load().metadata.refs.get(ref)
         return found.snapshot_id if found else None
 
-    def branches(self, run: str) -> list[str]:
-        """The staging branches of the run, of whatever epoch."""
-        return _branches(self.load(), run)
+    def branches(self, run: str, *, control: bool = False) -> list[str]:
+        """The staging branches of the run, or those of its control, of whatever epoch."""
+        return _branches(self.load(), run, control=control)
 
     def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
         """The branch as `root` with a part taken out, or all of it, in one commit. Once made, again is no change."""
@@ -257,10 +257,13 @@ class IcebergTarget:
         """
 
         def change(table: Table, tx: Transaction) -> None:
-            mine = {staging_branch(run, epoch), scratch_branch(run, epoch)}
+            def passed(*, control: bool) -> bool:
+                return unused or any(epoch_of(b) > epoch for b in _branches(table, run, control=control))
+
+            mine = {staging_branch(run, epoch), scratch_branch(run, epoch)} if passed(control=False) else set()
+            mine |= {staging_branch(run, epoch, control=True)} if passed(control=True) else set()
             stray = {name: ref.snapshot_id for name, ref in table.metadata.refs.items() if name in mine}
-            passed = any(epoch_of(branch) > epoch for branch in _branches(table, run))
-            if stray and (passed or unused):
+            if stray:
                 remove_refs(tx, stray)
                 require(tx, stray)
 
@@ -305,8 +308,8 @@ class IcebergTarget:
         return after[::-1]
 
 
-def _branches(table: Table, run: str) -> list[str]:
-    prefix = staging_branch(run, 0).removesuffix("0")
+def _branches(table: Table, run: str, *, control: bool = False) -> list[str]:
+    prefix = staging_branch(run, 0, control=control).removesuffix("0")
     return sorted(ref for ref in table.metadata.refs if ref.startswith(prefix))
 
 

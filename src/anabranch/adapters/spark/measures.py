@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.iceberg import properties
+from anabranch.adapters.spark.validation.charges import measure_charges
 from anabranch.adapters.spark.validation.keys import measure_duplicates
 from anabranch.adapters.spark.validation.quarantine import measure_quarantined
 from anabranch.adapters.spark.validation.queries import run_queries
@@ -17,6 +18,7 @@ from anabranch.adapters.spark.validation.tables import TableReader, own_session
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
+from anabranch.validate.charges import ControlStaging
 from anabranch.validate.checksums import changed_buckets
 from anabranch.validate.measures import Measures
 
@@ -32,6 +34,7 @@ def measure(
     project_folder: Path,
     *,
     schema: str,
+    control: ControlStaging | None = None,
 ) -> Measures:
     """Look at the staging snapshot beside the plan's base. Reads only; what it saw is what those snapshots are.
 
@@ -40,7 +43,8 @@ def measure(
     own = own_session(spark, catalog_name)
     reader = TableReader(own, catalog_name, table, plan.target.partitions)
     base_snapshot = plan.target.base
-    for snapshot in (base_snapshot, staging_snapshot):
+    compared = () if control is None else (control.snapshot, control.staged)
+    for snapshot in (base_snapshot, staging_snapshot, *compared):
         reader.require(snapshot)
     validation, keys = contract.spec.validation, pipeline.spec.target.keys or ()
     required = [column.name for column in reader.columns() if column.required]
@@ -49,6 +53,8 @@ def measure(
     staged, nulls = measure_staged(reader, staging_snapshot, tuple(asked))
     rows = reader.rows(staging_snapshot)
     views = {"staged": rows, "base": reader.rows(base_snapshot), "production": own.table(reader.name)}
+    if control is not None:
+        views["control"] = reader.rows(control.snapshot)
     return Measures(
         base=base,
         staged=staged,
@@ -63,4 +69,5 @@ def measure(
         else None,
         queries=run_queries(own, views, validation.queries, project_folder),
         quarantined=measure_quarantined(reader, reader.summary(staging_snapshot, properties.RUN)),
+        charges=None if control is None else measure_charges(reader, base_snapshot, control, keys),
     )

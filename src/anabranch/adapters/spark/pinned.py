@@ -1,11 +1,12 @@
-"""What a transform is given as `run`: clock, chance and ids that are the same each time an event is seen."""
+"""What a transform is given as `run`: clock, chance, ids and lookups that are the same each time an event is seen."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.adapters.spark.windows import window_column
@@ -30,12 +31,18 @@ class TransformRun:
     seed: int
     """Of the pipeline: two pipelines over one topic draw different numbers."""
 
+    look_up: Callable[[str], DataFrame]
+
     declared: EventWindow | None = None
 
     @classmethod
-    def of(cls, pipeline: Pipeline) -> TransformRun:
+    def of(cls, pipeline: Pipeline, look_up: Callable[[str], DataFrame]) -> TransformRun:
         digest = hashlib.sha256(pipeline.metadata.name.encode()).digest()
-        return cls(int.from_bytes(digest[:6], "big"), pipeline.spec.window)
+        return cls(int.from_bytes(digest[:6], "big"), look_up, pipeline.spec.window)
+
+    def lookup(self, name: str) -> DataFrame:
+        """A lookup table that the pipeline declares: at the plan's snapshot, or of live as it is at this batch."""
+        return self.look_up(name)
 
     @property
     def window(self) -> Column:

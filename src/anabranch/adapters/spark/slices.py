@@ -69,6 +69,8 @@ class SparkSliceWriter:
     pipeline: Pipeline
     transform: Transform
     run_id: str
+    control: bool = False
+    """Whether it replays the control: its bad records are set aside by the corrected code, if they are bad to that."""
 
     @property
     def client_id(self) -> str:
@@ -135,7 +137,7 @@ class SparkSliceWriter:
         return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(partitions.end))
 
     def _set_aside(self, piece: Slice, decoded: DataFrame, bad: int) -> None:
-        if bad:
+        if bad and not self.control:
             quarantine = Quarantine(self.catalog, self.pipeline)
             quarantine.prepare(self.spark)
             batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")
@@ -253,10 +255,13 @@ class SparkSliceWriter:
                 yield
         except TransformFailedError as error:
             # Live may be mended and go on. A plan is for one version of the code.
+            mend = (
+                "plan anew without a control" if self.control else "mend that line, and plan anew for the mended code"
+            )
             raise TransformFailedError(
-                error.what,
+                f"In the control's code {self.transform.digest[:12]}: {error.what}" if self.control else error.what,
                 untouched=SAFE,
-                next_step=f"mend that line, `anabranch cancel {self.run_id}`, and plan anew for the mended code",
+                next_step=f"`anabranch cancel {self.run_id}`; then {mend}",
                 slice=piece.id,
                 **error.fields,
             ) from error.__cause__

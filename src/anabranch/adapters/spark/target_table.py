@@ -18,6 +18,7 @@ from anabranch.adapters.spark.rows import (
     require_origin,
     time_column,
 )
+from anabranch.adapters.spark.table_name import spark_name as spark_name
 from anabranch.adapters.spark.transform import Transform
 from anabranch.contract.columns import ddl
 from anabranch.contract.pipeline import KEYED, Pipeline, PipelineSpec
@@ -38,11 +39,6 @@ PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
 }
-
-
-def spark_name(catalog: IcebergCatalog, table: str) -> str:
-    database, name = table.split(".")
-    return f"`{catalog.name}`.`{database}`.`{name}`"
 
 
 def empty_events(spark: SparkSession, spec: PipelineSpec) -> DataFrame:

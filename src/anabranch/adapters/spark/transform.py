@@ -6,6 +6,7 @@ import atexit
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from shutil import rmtree
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.spark.faults import TransformFailedError, blamed
 from anabranch.adapters.spark.loading import ProjectModules
+from anabranch.adapters.spark.lookups import Lookups
 from anabranch.adapters.spark.pinned import TransformRun
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
@@ -51,10 +53,11 @@ class Transform:
     One of class ordered is given a second one: the rows that the table has for the keys of the events.
     """
 
-    def __init__(self, folder: Path, file: Path, digest: str, act: Callable[..., Any]) -> None:
+    def __init__(self, folder: Path, file: Path, digest: str, act: Callable[..., Any], lookups: Lookups) -> None:
         self.folder = folder
         self.file = file
         self.digest = digest
+        self.lookups = lookups
         self._act = act
 
     def __call__(self, events: DataFrame, state: DataFrame | None = None) -> DataFrame:
@@ -75,16 +78,20 @@ class Transform:
             yield
 
 
-def load_transform(folder: Path, pipeline: Pipeline) -> Transform:
+def load_transform(folder: Path, pipeline: Pipeline, lookups: Lookups | None = None) -> Transform:
     """Load the transform as its files are now."""
-    folder = folder.resolve()
+    folder, lookups = folder.resolve(), lookups or Lookups()
     for _ in range(_ATTEMPTS):
         digest = code_digest(folder, pipeline)
         load = _sql if pipeline.spec.transform.python is None else _python
-        transform = load(folder, pipeline, digest)
+        transform = load(folder, pipeline, digest, lookups)
         if code_digest(folder, pipeline) == digest:
             return transform
-    raise CodeMovingError(
+    raise moving(pipeline)
+
+
+def moving(pipeline: Pipeline) -> CodeMovingError:
+    return CodeMovingError(
         f"The transform of {pipeline.metadata.name} is being changed just now.",
         untouched=NOTHING_TOUCHED,
         next_step="run the same command again when the files are saved",
@@ -113,7 +120,7 @@ def ship(spark: SparkSession, transform: Transform, pipeline: Pipeline) -> None:
     sys.path[:] = before  # it is for the workers; here the project's modules are imported from the project alone
 
 
-def _python(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
+def _python(folder: Path, pipeline: Pipeline, digest: str, lookups: Lookups) -> Transform:
     module, name = (pipeline.spec.transform.python or "").split(":")
     modules = ProjectModules(folder, module.split(".")[0])
     place = folder.joinpath(*module.split("."))
@@ -127,22 +134,23 @@ def _python(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
         raise _unloadable(f"{error}.", module) from error
     if not callable(function):
         raise _unloadable(f"It has no function {name}.", module)
-    run, arguments = TransformRun.of(pipeline), _arguments(function)
+    arguments = _arguments(function)
 
     def act(*frames: DataFrame) -> Any:
+        run = TransformRun.of(pipeline, partial(lookups.frame, frames[0].sparkSession))
         with modules.at_home():
             return function(*frames, run) if arguments > len(frames) else function(*frames)
 
-    return Transform(folder, file, digest, act)
+    return Transform(folder, file, digest, act, lookups)
 
 
-def _sql(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
+def _sql(folder: Path, pipeline: Pipeline, digest: str, lookups: Lookups) -> Transform:
     file = folder / (pipeline.spec.transform.sql or "")
     text = file.read_text(encoding="utf-8").strip().rstrip(";")
 
     def act(*frames: DataFrame) -> Any:
-        views = dict(zip((EVENTS, STATE), frames, strict=False))
         session = frames[0].sparkSession
+        views = {**dict(zip((EVENTS, STATE), frames, strict=False)), **lookups.frames(session)}
         # Anything but a query would be carried out at once, a DROP TABLE too. Only a query can stand in brackets.
         session._jsparkSession.sessionState().sqlParser().parsePlan(f"SELECT * FROM ({text}\n)")  # noqa: S608
         with _VIEW:
@@ -155,7 +163,7 @@ def _sql(folder: Path, pipeline: Pipeline, digest: str) -> Transform:
                 for name in views:
                     session.catalog.dropTempView(name)
 
-    return Transform(folder, file, digest, act)
+    return Transform(folder, file, digest, act, lookups)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

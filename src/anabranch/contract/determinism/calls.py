@@ -9,6 +9,10 @@ CHANCE = "`run.random('name')` (in SQL `xxhash64('name', _partition, _offset)`):
 IDENTITY = "`run.uuid('name')` (in SQL `md5(concat_ws('/', _topic, _partition, _offset))`): the same for an event"
 PLACE = "`_partition` and `_offset`, which say where an event stands for good"
 ORDER = "an order that the data itself gives, such as `array_sort`"
+LOOKUP = (
+    "`lookups: {name: database.table}` in the pipeline and `run.lookup('name')` (in SQL the view `name`): a plan "
+    "pins the table's snapshot"
+)
 SAMPLING = "a filter on `run.random('name')`: which events it takes is then the same each time"
 
 SQL: dict[str, str] = {
@@ -29,8 +33,14 @@ SQL_WORDS = frozenset({"current_timestamp", "current_date", "current_time", "loc
 ONLY_WITHOUT_ARGUMENTS = frozenset({"unix_timestamp"})
 """With an argument they turn a moment that they are given, and are harmless."""
 
-METHODS = {"sample": SAMPLING, "sampleBy": SAMPLING, "randomSplit": SAMPLING}
-"""Of a DataFrame."""
+METHODS = {"sample": SAMPLING, "sampleBy": SAMPLING, "randomSplit": SAMPLING, "table": LOOKUP}
+"""Of a DataFrame or a session."""
+
+READERS = {"read": LOOKUP, "readStream": LOOKUP}
+"""What a session reads by: `spark.read.parquet(…)`."""
+
+TABLE = "table"
+"""What reading a table by its own name is called, in SQL too."""
 
 PYTHON: dict[str, str] = {
     **dict.fromkeys(
@@ -46,7 +56,7 @@ PYTHON: dict[str, str] = {
 }
 """By dotted name; a module means everything in it."""
 
-NAMES = frozenset((*SQL, *METHODS, *PYTHON))
+NAMES = frozenset((*SQL, *METHODS, *READERS, *PYTHON))
 """What a pipeline may allow, by name."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from anabranch.contract.determinism.calls import METHODS, ONLY_WITHOUT_ARGUMENTS, PYTHON, SQL, Unpinned
+from anabranch.contract.determinism.calls import METHODS, ONLY_WITHOUT_ARGUMENTS, PYTHON, READERS, SQL, Unpinned
 from anabranch.contract.determinism.in_sql import find_in_sql
 
 FUNCTIONS = "pyspark.sql.functions"
@@ -36,6 +36,10 @@ def _at(node: ast.AST, file: str, names: dict[str, str], bare: set[str], call: a
         # Without a call, `.sample` may be anything's; as one, it is hardly ever anything else's.
         if isinstance(node, ast.Attribute) and call is not None and node.attr in METHODS:
             yield Unpinned(file, node.lineno, node.attr, METHODS[node.attr])
+        # `spark.read.parquet`: a reader is gone on from, where a file's `read()` is called.
+        base = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(base, ast.Attribute) and base.attr in READERS:
+            yield Unpinned(file, node.lineno, base.attr, READERS[base.attr])
     if isinstance(node, ast.Call):
         yield from _in_arguments(node, file)
 

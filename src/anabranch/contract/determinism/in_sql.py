@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from anabranch.contract.determinism.calls import CLOCK, ONLY_WITHOUT_ARGUMENTS, SQL, SQL_WORDS, Unpinned
+from anabranch.contract.determinism.calls import (
+    CLOCK,
+    LOOKUP,
+    ONLY_WITHOUT_ARGUMENTS,
+    SQL,
+    SQL_WORDS,
+    TABLE,
+    Unpinned,
+)
+from anabranch.contract.determinism.tables_in_sql import tables_read
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|`(?:[^`]|``)*`)
@@ -29,7 +38,9 @@ class _Token:
 def find_in_sql(text: str, file: str, *, line: int = 1, columns: frozenset[str] = frozenset()) -> Iterator[Unpinned]:
     """`columns` are names of the source's own columns: `current_date` alone means such a column where there is one."""
     end = _Token("other", "", 0)
-    tokens = [end, *_tokens(text, line), end, end]
+    given = list(_tokens(text, line))
+    yield from (Unpinned(file, token.line, TABLE, LOOKUP) for token in tables_read(given))
+    tokens = [end, *given, end, end]
     for at in range(1, len(tokens) - 2):
         before, token, after, beyond = tokens[at - 1 : at + 3]
         name = token.text.lower()
