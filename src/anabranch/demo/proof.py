@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anabranch.demo.orders import TOPIC
 
@@ -27,12 +27,7 @@ Row = tuple[str, str, Decimal]
 def expected(client: Mapping[str, str], mended: tuple[datetime, datetime], fixed_from: int) -> Counter[Row]:
     """What the table must hold when the mended range, and what was sent from order `fixed_from` on, is right."""
     rows: Counter[Row] = Counter()
-    for value in _values(client):
-        try:
-            order = json.loads(value)
-            placed = datetime.fromisoformat(order["ordered_at"])
-        except ValueError:
-            continue
+    for order, placed in _orders(client):
         right = mended[0] <= placed < mended[1] or int(order["order_id"][2:]) >= fixed_from
         rate = (RIGHT if right else WRONG)[order["currency"]]
         euros = (Decimal(str(order["amount"])) * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
@@ -40,10 +35,55 @@ def expected(client: Mapping[str, str], mended: tuple[datetime, datetime], fixed
     return rows
 
 
+Hours = dict[tuple[datetime, str], tuple[int, Decimal]]
+"""Orders and revenue, by the hour's beginning and currency."""
+
+WRONG_MINUTES = 50
+
+
+def expected_hours(client: Mapping[str, str], mended: tuple[datetime, datetime], before: int) -> Hours:
+    """What every hour must hold, of the orders numbered `before` a number: the others came too late for theirs.
+
+    Hours of the mended range are whole; of the others the first fifty minutes count.
+    """
+    hours: Hours = {}
+    for order, placed in _orders(client):
+        hour = placed.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0)
+        whole = mended[0] <= hour < mended[1]
+        if int(order["order_id"][2:]) >= before or not (whole or placed.minute < WRONG_MINUTES):
+            continue
+        count, amount = hours.get((hour, order["currency"]), (0, Decimal(0)))
+        hours[hour, order["currency"]] = (count + 1, amount + Decimal(str(order["amount"])))
+    return hours
+
+
+def found_hours(table: Table) -> Hours:
+    rows = table.scan().to_arrow().to_pylist()
+    hours = {(row["window_start"], row["currency"]): (row["orders"], row["amount"]) for row in rows}
+    if len(hours) != len(rows):
+        raise ValueError(f"{len(rows) - len(hours)} hours are there twice")
+    return hours
+
+
+def hours_of(hours: Hours, part: tuple[datetime, datetime]) -> int:
+    return sum(part[0] <= hour < part[1] for hour, _ in hours)
+
+
 def found(table: Table) -> Counter[Row]:
     """What the table holds, read with no JVM."""
     rows = table.scan(selected_fields=("order_id", "ordered_at", "amount_eur")).to_arrow().to_pylist()
     return Counter((row["order_id"], row["ordered_at"].isoformat(), row["amount_eur"]) for row in rows)
+
+
+def _orders(client: Mapping[str, str]) -> Iterator[tuple[dict[str, Any], datetime]]:
+    """Every order that can be read, and when it was placed."""
+    for value in _values(client):
+        try:
+            order = json.loads(value)
+            placed = datetime.fromisoformat(order["ordered_at"])
+        except ValueError:
+            continue
+        yield order, placed
 
 
 def _values(client: Mapping[str, str]) -> list[bytes]:

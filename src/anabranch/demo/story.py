@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 
 from anabranch.adapters.embedded.stack import EmbeddedKafka
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.jvm.artifacts import Progress
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.load import load_pipelines
 from anabranch.demo import proof
+from anabranch.demo.hourly import HourlyRevenue
 from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
+from anabranch.demo.scene import RANGE, StoryError, Watch, await_live, now, replay_and_validate
 from anabranch.demo.words import Teller
 from anabranch.live.pace import Pace
 from anabranch.live.process import LivePipeline
-from anabranch.plan.slices import Slice, offsets_in
+from anabranch.plan.slices import offsets_in
 from anabranch.project.scaffold import plan_project, write_project
-from anabranch.replay.replayer import SliceDone
-from anabranch.validate.report import Verdict
 from anabranch.wiring.backfill import BackfillRun, submit_contract
 from anabranch.wiring.workplace import Workplace, open_workplace
 
 EVENTS = 200_000
-# As contracts/fix-currency.yaml of a new project has it.
-RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzinfo=timezone.utc))
 TRANSFORM = Path("transforms") / "orders.py"
 BUG, FIX = '"GBP": "0.9200"', '"GBP": "1.1700"'
-
-
-class StoryError(RuntimeError):
-    """The demo's own check failed: what it tells would not be true."""
 
 
 @dataclass
@@ -68,6 +62,8 @@ class Story:
         self._nothing_was_lost(workplace, sent)
         with workplace.store() as store:
             self._close(BackfillRun(workplace, store, backfill.run_id))
+        LivePipeline(workplace, "orders").stop()
+        HourlyRevenue(self.folder, self.teller, self.events)()
 
     def _project(self) -> None:
         self.teller.act("A shop", f"A project in {self.folder}: a real Kafka broker, Spark and an Iceberg table.")
@@ -83,7 +79,7 @@ class Story:
         self.teller.say("Live converts them to euros, pounds at the dollar's rate by mistake. Nobody has noticed.")
         with self.teller.doing("Live is started, and catches up."):
             LivePipeline(workplace, "orders").start(Pace(interval_seconds=1.0))
-            self._await_live(workplace)
+            await_live(workplace, "orders")
 
     def _the_bug_is_found(self, workplace: Workplace) -> None:
         self.teller.act("A bug", "Somebody looks at the revenue in pounds. It is too low by a fifth.")
@@ -97,7 +93,7 @@ class Story:
     def _plan_and_replay(self, workplace: Workplace, store: SqlRunStore) -> BackfillRun:
         contract = self.folder / "contracts" / "fix-currency.yaml"
         self.teller.act("A contract", f"{contract.name} says what is to be replayed, why, and what must be true after.")
-        run = submit_contract(workplace, store, contract, now=_now(), actor="demo")
+        run = submit_contract(workplace, store, contract, now=now(), actor="demo")
         backfill = BackfillRun(workplace, store, run.id)
         plan = backfill.plan
         offsets = offsets_in(plan.source.ranges)
@@ -106,13 +102,8 @@ class Story:
             f"{plan.target.rows:,} rows of {plan.target.table} to be replaced."
         )
         before = IcebergTarget(workplace.catalog.open(), plan.target.table).head()
-        with backfill.hold() as hold:
-            with self.teller.doing("History is replayed beside production, into staging, while live goes on."):
-                backfill.replay(hold, _Watch(self.teller))
-            with self.teller.doing("Staging is validated."):
-                report = backfill.validate(hold, _now())
-        if report.verdict is not Verdict.ACCEPTED:
-            raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")
+        words = "History is replayed beside production, into staging, while live goes on."
+        report = replay_and_validate(backfill, self.teller, words)
         self.teller.say(
             f"{len(report.results)} checks held; {sum(b.changed for b in report.buckets)} of "
             f"{len(report.buckets)} hours change. Readers of production saw nothing of it (base {before})."
@@ -122,7 +113,7 @@ class Story:
     def _promote_and_prove(self, backfill: BackfillRun, words: str) -> None:
         self.teller.act("Promotion", words)
         with self.teller.doing("Promoting."), backfill.hold() as hold:
-            backfill.promote(hold, _Watch(self.teller), _now())
+            backfill.promote(hold, Watch(self.teller), now())
 
     def _roll_back_and_prove(self, backfill: BackfillRun) -> None:
         self.teller.act("A way back", "Rolled back: the former rows of the range return, what live wrote since stays.")
@@ -132,7 +123,7 @@ class Story:
     def _nothing_was_lost(self, workplace: Workplace, sent: list[int]) -> None:
         self.teller.act("The proof", "A plain consumer reads all of Kafka, plain Python recomputes every row.")
         with self.teller.doing("Counting."):
-            self._await_live(workplace)
+            await_live(workplace, "orders")
             wanted = proof.expected(workplace.kafka.client("proof"), RANGE, self.events)
             table = workplace.catalog.open().load_table("shop.orders")
             have = proof.found(table)
@@ -170,38 +161,10 @@ class Story:
             stop.set()
             seller.join()
 
-    def _await_live(self, workplace: Workplace, patience: float = 180.0) -> None:
-        live = LivePipeline(workplace, "orders")
-        deadline = time.monotonic() + patience
-        while (lag := live.status().lag) is None or lag.total:
-            if time.monotonic() > deadline:
-                raise StoryError(f"live did not catch up: {lag}")
-            time.sleep(0.5)
-
     def _stop_live(self) -> None:
-        LivePipeline(open_workplace(self.folder), "orders").stop()
+        for pipeline in load_pipelines(open_workplace(self.folder).loaded):
+            LivePipeline(open_workplace(self.folder), pipeline).stop()
 
     def _edit(self, former: str, new: str) -> None:
         path = self.folder / TRANSFORM
         path.write_text(path.read_text().replace(former, new))
-
-
-class _Watch:
-    """Progress of the replay in the teller's voice."""
-
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
-        events = sum(account.output for account in done.ledger.accounts.values())
-        self._teller.aside(f"slice {piece.id}: {piece.width:,} offsets, {events:,} events, {seconds:.1f} s")
-
-    def resting(self, seconds: float, reason: str) -> None:
-        self._teller.aside(f"{reason}: {seconds:.1f} s")
-
-    def interrupted(self) -> bool:
-        return False
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

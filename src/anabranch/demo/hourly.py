@@ -1,0 +1,97 @@
+"""The second act: revenue by the hour, its window wrong, computed again from a checkpoint of live's own state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.demo import proof
+from anabranch.demo.scene import RANGE, StoryError, Watch, await_live, now, replay_and_validate
+from anabranch.demo.words import Teller
+from anabranch.live.pace import Pace
+from anabranch.live.process import LivePipeline
+from anabranch.project.quantities import format_moment
+from anabranch.wiring.backfill import BackfillRun, submit_contract
+from anabranch.wiring.workplace import Workplace, open_workplace
+
+PIPELINE = "revenue"
+PLACES = {
+    "revenue.yaml": Path("pipelines") / "revenue.yaml",
+    "revenue.py.in": Path("hourly") / "revenue.py",
+    "fix-revenue.yaml": Path("contracts") / "fix-revenue.yaml",
+}
+TRANSFORM = PLACES["revenue.py.in"]
+BUG, FIX = "MINUTES_OF_AN_HOUR = 50", "MINUTES_OF_AN_HOUR = 60"
+BATCHES = 5
+
+
+@dataclass(frozen=True)
+class HourlyRevenue:
+    folder: Path
+    teller: Teller
+    events: int
+    """How many orders there were when the first act began; those after it came far too late for their hours."""
+
+    def __call__(self) -> None:
+        for name, place in PLACES.items():
+            text = (files("anabranch.demo") / "hourly_revenue" / name).read_text()
+            (self.folder / place).parent.mkdir(exist_ok=True)
+            (self.folder / place).write_text(text.replace(FIX, BUG))
+        workplace = open_workplace(self.folder)
+        self._live_counts_wrongly(workplace)
+        with workplace.store() as store:
+            backfill = self._from_a_checkpoint(workplace, store)
+            self._promote_and_prove(workplace, backfill)
+            with backfill.hold() as hold:
+                backfill.close(hold)
+
+    def _live_counts_wrongly(self, workplace: Workplace) -> None:
+        self.teller.act(
+            "Second act: state",
+            "A second pipeline adds up revenue by the hour. It keeps open hours in its state, waits for late orders, "
+            "and writes an hour once. By mistake its hours end after fifty minutes.",
+        )
+        live = LivePipeline(workplace, PIPELINE)
+        with self.teller.doing("Live is started for it, and catches up."):
+            live.start(Pace(interval_seconds=0.5, max_offsets=self.events // BATCHES))
+            await_live(workplace, PIPELINE)
+        live.stop()
+
+    def _from_a_checkpoint(self, workplace: Workplace, store: SqlRunStore) -> BackfillRun:
+        path = self.folder / TRANSFORM
+        path.write_text(path.read_text().replace(BUG, FIX))
+        run = submit_contract(workplace, store, self.folder / PLACES["fix-revenue.yaml"], now=now(), actor="demo")
+        backfill = BackfillRun(workplace, store, run.id)
+        self.teller.say(
+            f"The code is mended. The plan goes back to {_start(backfill)}, runs live's own batches again from there, "
+            "and stops by itself when the last hour of the range has closed."
+        )
+        replay_and_validate(backfill, self.teller, "Live's batches are run again, into staging.")
+        return backfill
+
+    def _promote_and_prove(self, workplace: Workplace, backfill: BackfillRun) -> None:
+        with self.teller.doing("Promoting."), backfill.hold() as hold:
+            backfill.promote(hold, Watch(self.teller), now())
+        with self.teller.doing("Plain Python adds up every hour again."):
+            wanted = proof.expected_hours(workplace.kafka.client("proof"), RANGE, self.events)
+            have = proof.found_hours(workplace.catalog.open().load_table("shop.revenue"))
+        inside = {hour: sums for hour, sums in have.items() if RANGE[0] <= hour[0] < RANGE[1]}
+        if any(wanted[hour] != sums for hour, sums in have.items()) or len(inside) != proof.hours_of(wanted, RANGE):
+            wrong = [hour for hour, sums in have.items() if wanted[hour] != sums]
+            raise StoryError(f"{len(wrong)} hours are wrong, the first {wrong[:1]}; {len(inside)} hours in the range")
+        self.teller.say(
+            f"{len(have):,} hours by currency: the {len(inside):,} of the range are right now, and the others as live "
+            "wrote them."
+        )
+
+
+def _start(backfill: BackfillRun) -> str:
+    """With very few orders no checkpoint is early enough."""
+    start = backfill.plan.stream
+    if start is None:
+        raise StoryError("the plan does not replay as a stream")
+    if start.checkpoint is None:
+        return "live's first batch"
+    return f"the checkpoint that live left after batch {start.batch}, before {format_moment(RANGE[0])}"

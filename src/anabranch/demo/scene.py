@@ -1,0 +1,62 @@
+"""What both acts of the demo share: live is waited for, progress is told, and a check that fails ends the story."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+
+from anabranch.demo.words import Teller
+from anabranch.live.process import LivePipeline
+from anabranch.plan.slices import Slice
+from anabranch.replay.replayer import SliceDone
+from anabranch.validate.report import Report, Verdict
+from anabranch.wiring.backfill import BackfillRun
+from anabranch.wiring.workplace import Workplace
+
+# As contracts/fix-currency.yaml of a new project has it.
+RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzinfo=timezone.utc))
+
+
+class StoryError(RuntimeError):
+    """The demo's own check failed: what it tells would not be true."""
+
+
+class Watch:
+    """Progress of the replay in the teller's voice."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+        rows = sum(account.rows for account in done.ledger.accounts.values())
+        self._teller.aside(f"slice {piece.id}: {piece.width:,} offsets, {rows:,} rows, {seconds:.1f} s")
+
+    def resting(self, seconds: float, reason: str) -> None:
+        self._teller.aside(f"{reason}: {seconds:.1f} s")
+
+    def interrupted(self) -> bool:
+        return False
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def await_live(workplace: Workplace, pipeline: str, patience: float = 180.0) -> None:
+    live = LivePipeline(workplace, pipeline)
+    deadline = time.monotonic() + patience
+    while (lag := live.status().lag) is None or lag.total:
+        if time.monotonic() > deadline:
+            raise StoryError(f"live {pipeline} did not catch up: {lag}")
+        time.sleep(0.5)
+
+
+def replay_and_validate(backfill: BackfillRun, teller: Teller, words: str) -> Report:
+    with backfill.hold() as hold:
+        with teller.doing(words):
+            backfill.replay(hold, Watch(teller))
+        with teller.doing("Staging is validated."):
+            report = backfill.validate(hold, now())
+    if report.verdict is not Verdict.ACCEPTED:
+        raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")
+    return report
