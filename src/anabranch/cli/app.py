@@ -109,6 +109,10 @@ from anabranch.cli.checkpoints import checkpoints  # noqa: E402
 
 app.command()(checkpoints)
 
+from anabranch.cli.retention import retention  # noqa: E402
+
+app.add_typer(retention)
+
 from anabranch.cli.demo import demo  # noqa: E402
 
 app.command()(demo)
