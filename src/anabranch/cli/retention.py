@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from anabranch.gates.retention import Judged, RetentionAudit
 
-retention = typer.Typer(name="retention", help="How long topics are kept, and how long they must be.", no_args_is_help=True)
+retention = typer.Typer(
+    name="retention", help="How long topics are kept, and how long they must be.", no_args_is_help=True
+)
 
 BAR = 16
 """Characters of the bar. Its middle is what the class demands, its end twice as much."""
@@ -71,7 +73,9 @@ def _table(console: Console, found: RetentionAudit) -> None:
             console.print(Text.assemble(_mark(each), f" {each.topic.name}: {each.words}{more}"))
             console.print(Text(f"  {each.to_green}", "dim"))
     count = found.document()["count"]
-    console.print(f"\n{len(found.topics)} topics: " + ", ".join(f"{number} {colour}" for colour, number in count.items()))
+    console.print(
+        f"\n{len(found.topics)} topics: " + ", ".join(f"{number} {colour}" for colour, number in count.items())
+    )
 
 
 def _cells(each: Judged) -> tuple[Text | str, ...]:

@@ -12,7 +12,7 @@ from anabranch.contract.pipeline import PipelineClass
 from anabranch.gates.colour import Colour, worst
 from anabranch.gates.kept_topic import Keeping, KeptTopic, Limit, Promise, growth, oldest, promise, reach
 from anabranch.gates.topic_classes import Classified, TopicClass
-from anabranch.project.quantities import format_duration, roughly
+from anabranch.project.quantities import roughly
 from anabranch.runs.canonical import instant_text
 
 SPARE = 1.25
@@ -60,7 +60,9 @@ class Judged:
                 "beginning": topic.partitions is not None and self.reach is None,
                 "oldest": None if self.oldest is None else instant_text(self.oldest),
                 "seconds_back": None if self.reach is None else self.reach.total_seconds(),
-                "offsets": {str(p): [each.earliest, each.latest] for p, each in sorted((topic.partitions or {}).items())},
+                "offsets": {
+                    str(p): [each.earliest, each.latest] for p, each in sorted((topic.partitions or {}).items())
+                },
             },
             "kept": {
                 "known": known,
@@ -93,9 +95,7 @@ def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterab
     return _judge_known(topic, classified, found, topic.keeping, unsure=unsure)
 
 
-def _judge_known(
-    topic: KeptTopic, classified: Classified, found: Promise, keeping: Keeping, *, unsure: bool
-) -> Judged:
+def _judge_known(topic: KeptTopic, classified: Classified, found: Promise, keeping: Keeping, *, unsure: bool) -> Judged:
     needs, back = classified.needs.total, reach(topic)
     spare = SPARE_BY_SIZE if found.by is Limit.SIZE else SPARE
     demand = f"{classified.topic_class.value} demands {roughly(needs)}"

@@ -15,9 +15,7 @@ def partition_sizes(access: KafkaAccess, client_id: str, topic: str, partitions:
     return sizes_of(access, client_id, {topic: partitions}).get(topic, {})
 
 
-def sizes_of(
-    access: KafkaAccess, client_id: str, topics: Mapping[str, tuple[int, ...]]
-) -> dict[str, dict[int, int]]:
+def sizes_of(access: KafkaAccess, client_id: str, topics: Mapping[str, tuple[int, ...]]) -> dict[str, dict[int, int]]:
     """The same of several topics, in one request to each broker."""
     if not can_log_in(access):
         return {}

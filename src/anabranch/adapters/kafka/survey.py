@@ -93,7 +93,12 @@ class _Places:
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
-        specs = (OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.for_timestamp(0), OffsetSpec.for_timestamp(since))
+        specs = (
+            OffsetSpec.earliest(),
+            OffsetSpec.latest(),
+            OffsetSpec.for_timestamp(0),
+            OffsetSpec.for_timestamp(since),
+        )
         every = [TopicPartition(name, number) for name, topic in topics.items() for number in _numbers(topic)]
         found: list[dict[tuple[str, int], Any]] = [{} for _ in specs]
         missing, deadline = [every for _ in specs], time.monotonic() + PATIENCE

@@ -32,9 +32,7 @@ class TopicClassSettings(Part):
     topics: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
         default=(), description="Names of topics, or patterns with * and ?.", examples=[["shop.*"]]
     )
-    detect: Duration | None = Field(
-        default=None, description="How long a mistake may go unnoticed.", examples=["14d"]
-    )
+    detect: Duration | None = Field(default=None, description="How long a mistake may go unnoticed.", examples=["14d"])
     diagnose: Duration | None = Field(
         default=None, description="How long it may take to find the cause.", examples=["2d"]
     )
