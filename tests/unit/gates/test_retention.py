@@ -143,7 +143,9 @@ def test_compaction_takes_events_but_not_the_last_of_a_key(
 def test_a_topic_that_is_compacted_and_deleted_goes_by_both() -> None:
     both = frozenset({"compact", "delete"})
     assert judged(topic({"cleanup": both, **kept_days(3)}), readers=("upsert",)).colour is Colour.RED
-    assert judged(topic({"cleanup": frozenset({"compact"}), **kept_days(3)}), readers=("upsert",)).colour is Colour.GREEN
+    assert (
+        judged(topic({"cleanup": frozenset({"compact"}), **kept_days(3)}), readers=("upsert",)).colour is Colour.GREEN
+    )
 
 
 def test_what_can_not_be_seen_is_red() -> None:
