@@ -68,10 +68,19 @@ class Limit(str, Enum):
 
 @dataclass(frozen=True)
 class Promise:
-    """How long the settings keep a record at the present growth; None: for ever."""
+    """How long the settings keep a record at the present growth, by each limit that there is."""
 
-    kept: timedelta | None
-    by: Limit | None
+    limits: Mapping[Limit, timedelta]
+
+    @property
+    def by(self) -> Limit | None:
+        """The limit that is reached first; None: there is none."""
+        return min(self.limits, key=lambda limit: self.limits[limit], default=None)
+
+    @property
+    def kept(self) -> timedelta | None:
+        """None: for ever."""
+        return min(self.limits.values(), default=None)
 
 
 def oldest(topic: KeptTopic) -> datetime | None:
@@ -104,15 +113,15 @@ def fastest(topic: KeptTopic) -> float | None:
 
 def promise(topic: KeptTopic, keeping: Keeping, *, every_event: bool) -> Promise:
     """`every_event`: whether a replay needs each event, and not only the last one of a key."""
-    found: list[tuple[timedelta, Limit]] = []
+    limits: dict[Limit, timedelta] = {}
     if "delete" in keeping.cleanup and keeping.retention_ms is not None:
-        found.append((timedelta(milliseconds=keeping.retention_ms), Limit.TIME))
+        limits[Limit.TIME] = timedelta(milliseconds=keeping.retention_ms)
     rate = fastest(topic)
     if "delete" in keeping.cleanup and keeping.retention_bytes is not None and rate:
-        found.append((timedelta(seconds=min(keeping.retention_bytes / rate, 10**11)), Limit.SIZE))
+        limits[Limit.SIZE] = timedelta(seconds=min(keeping.retention_bytes / rate, 10**11))
     if "compact" in keeping.cleanup and every_event:
-        found.append((timedelta(milliseconds=keeping.compaction_lag_ms), Limit.COMPACTION))
-    return Promise(*min(found)) if found else Promise(None, None)
+        limits[Limit.COMPACTION] = timedelta(milliseconds=keeping.compaction_lag_ms)
+    return Promise(limits)
 
 
 def _growth(topic: KeptTopic, partition: KeptPartition) -> float | None:

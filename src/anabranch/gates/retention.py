@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -15,10 +15,9 @@ from anabranch.gates.topic_classes import Classified, TopicClass
 from anabranch.project.quantities import roughly
 from anabranch.runs.canonical import instant_text
 
-SPARE = 1.25
-"""How much more than the class demands is comfortable: below that, one slow week is one too many."""
-SPARE_BY_SIZE = 2.0
-"""The same where size is the limit: a rise of traffic shortens it, and nobody is asked before."""
+SPARE = {Limit.TIME: 1.25, Limit.COMPACTION: 1.25, Limit.SIZE: 2.0}
+"""How many times what the class demands is comfortable. Below that, one slow week is one too many; and where size is
+the limit, a rise of traffic shortens it, and nobody is asked before."""
 
 
 @dataclass(frozen=True)
@@ -97,18 +96,19 @@ def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterab
 
 def _judge_known(topic: KeptTopic, classified: Classified, found: Promise, keeping: Keeping, *, unsure: bool) -> Judged:
     needs, back = classified.needs.total, reach(topic)
-    spare = SPARE_BY_SIZE if found.by is Limit.SIZE else SPARE
     demand = f"{classified.topic_class.value} demands {roughly(needs)}"
 
     def judged(colour: Colour, words: str, to_green: str = "", more: int | None = None) -> Judged:
         return Judged(topic, classified, found, colour, words, to_green, more)
 
-    if found.kept is not None and found.kept < needs * spare:
-        change, more = _change(topic, keeping, found, needs * spare)
-        kept = f"kept for {roughly(found.kept)} by {found.by.value if found.by else ''}, and {demand}"
-        if found.kept < needs:
+    scarce = {limit: kept for limit, kept in found.limits.items() if kept < needs * SPARE[limit]}
+    if scarce:
+        tightest = min(scarce, key=lambda limit: scarce[limit] / SPARE[limit])
+        change, more = _change(topic, keeping, scarce, needs)
+        kept = f"kept for {roughly(scarce[tightest])} by {tightest.value}, and {demand}"
+        if min(scarce.values()) < needs:
             return judged(Colour.RED, f"{kept}: a mistake of today is gone before it is corrected", change, more)
-        return judged(Colour.YELLOW, f"{kept}: {(found.kept / needs - 1):.0%} to spare", change, more)
+        return judged(Colour.YELLOW, f"{kept}: {(scarce[tightest] / needs - 1):.0%} to spare", change, more)
     if back is not None and back < needs:
         whole = instant_text(topic.now + needs - back)[:10]
         words = f"the settings suffice, but a replay goes back only {roughly(back)} today, and {demand}"
@@ -120,24 +120,27 @@ def _judge_known(topic: KeptTopic, classified: Classified, found: Promise, keepi
     return judged(Colour.GREEN, f"{kept}, and {demand}")
 
 
-def _change(topic: KeptTopic, keeping: Keeping, found: Promise, wanted: timedelta) -> tuple[str, int | None]:
-    """The command, and how many bytes more that keeps."""
-    days = timedelta(days=ceil(wanted / timedelta(days=1)))
-    milliseconds, rate = days // timedelta(milliseconds=1), growth(topic)
+def _change(
+    topic: KeptTopic, keeping: Keeping, scarce: Mapping[Limit, timedelta], needs: timedelta
+) -> tuple[str, int | None]:
+    """The command that raises every limit that is too low, and how many bytes more that keeps."""
+    days = {limit: timedelta(days=ceil(needs * SPARE[limit] / timedelta(days=1))) for limit in scarce}
     settings = []
-    if found.by is Limit.COMPACTION:
-        settings.append(f"min.compaction.lag.ms={milliseconds}")
-    if keeping.retention_ms is not None and "delete" in keeping.cleanup and keeping.retention_ms < milliseconds:
-        settings.append(f"retention.ms={milliseconds}")
-    if found.by is Limit.SIZE and keeping.retention_bytes is not None and found.kept:
-        settings.append(f"retention.bytes={ceil(keeping.retention_bytes * (days / found.kept))}")
+    for limit, kept in scarce.items():
+        milliseconds = days[limit] // timedelta(milliseconds=1)
+        match limit:
+            case Limit.TIME:
+                settings.append(f"retention.ms={milliseconds}")
+            case Limit.COMPACTION:
+                settings.append(f"min.compaction.lag.ms={milliseconds}")
+            case Limit.SIZE:
+                settings.append(f"retention.bytes={ceil((keeping.retention_bytes or 0) * (days[limit] / kept))}")
     command = (
         f"kafka-configs.sh --bootstrap-server … --alter --entity-type topics --entity-name {topic.name} "
         f"--add-config {','.join(settings)}"
     )
-    kept = found.kept or timedelta()
-    more = None if rate is None else ceil(rate * (days - kept).total_seconds() * topic.replicas)
-    return command, more
+    rate, longer = growth(topic), min(days.values()) - min(scarce.values())
+    return command, None if rate is None else ceil(rate * longer.total_seconds() * topic.replicas)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Classified:
 def classify(topic: str, settings: TopicClasses) -> Classified | None:
     """The class of the most precise pattern that fits; None: no pattern does."""
     fitting = [
-        (pattern == topic, _written_out(pattern), found)
+        (_written_out(pattern), pattern == topic, found)
         for found in TopicClass
         for pattern in _settings(settings, found).topics
         if fnmatchcase(topic, pattern)

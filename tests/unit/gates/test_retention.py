@@ -90,6 +90,20 @@ def test_by_size_at_the_pace_of_the_fastest_partition() -> None:
     assert after.colour is Colour.GREEN
 
 
+def test_of_two_limits_the_first_to_be_reached_counts_and_both_are_raised() -> None:
+    found = judged(topic({**kept_days(4), "retention_bytes": 100 * 86400 * 3}))
+    assert found.promise is not None
+    assert (found.promise.by, found.promise.kept) == (Limit.SIZE, 3 * DAY)
+    wanted = re.search(r"retention\.ms=(\d+),retention\.bytes=(\d+)$", found.to_green)
+    assert wanted is not None
+    assert found.more_bytes == 10 * 86400 * 100 * 3  # from three days to thirteen, when time is the limit
+    raised = judged(topic({"retention_ms": int(wanted[1]), "retention_bytes": int(wanted[2])}))
+    assert raised.colour is Colour.GREEN
+    longer = judged(topic({**kept_days(2), "retention_bytes": 100 * 86400 * 3}))
+    assert longer.promise is not None
+    assert longer.promise.by is Limit.TIME
+
+
 def test_by_size_is_yellow_long_before() -> None:
     assert judged(topic({"retention_bytes": 100 * 86400 * 19})).colour is Colour.YELLOW
 

@@ -11,9 +11,10 @@ from anabranch.project.sections.topic_classes import TopicClasses
 
 CLASSES = TopicClasses.model_validate(
     {
-        "audit": {"topics": ["shop.orders", "bank.*"]},
+        "audit": {"topics": ["bank.*"]},
         "view-source": {"topics": ["shop.*", "*"], "detect": "3d", "replay": "6h"},
-        "experiment": {"topics": ["shop.try-*", "shop.order?"]},
+        "experiment": {"topics": ["shop.try-*", "shop.order?", "shop.orders"]},
+        "telemetry": {"topics": ["shop.orders*"]},
     }
 )
 
@@ -21,7 +22,8 @@ CLASSES = TopicClasses.model_validate(
 @pytest.mark.parametrize(
     ("topic", "expected"),
     [
-        ("shop.orders", TopicClass.AUDIT),  # written out, though a longer-looking pattern fits as well
+        ("shop.orders", TopicClass.EXPERIMENT),  # written out, though shop.orders* fits as well
+        ("shop.orders-2", TopicClass.TELEMETRY),
         ("shop.orderX", TopicClass.EXPERIMENT),
         ("shop.try-it", TopicClass.EXPERIMENT),  # more precise than shop.*
         ("shop.payments", TopicClass.VIEW_SOURCE),
