@@ -25,6 +25,9 @@ KIND = "drill"
 COUNTS_FOR = timedelta(days=30)
 """How long a drill is believed. After that, people, code and data are no longer those that were drilled."""
 
+TELLING_RECORDS = 100_000
+"""With fewer, a drill says how long it takes at all, and little about how fast it goes on."""
+
 
 @dataclass(frozen=True)
 class Seconds:
@@ -127,9 +130,8 @@ def _how_far_back(seen: Exercise) -> Answer:
         return Answer(question, Colour.RED, f"not known: the cluster did not tell of {seen.plan.source.topic}", {})
     back = "to the beginning of the topic" if kept.reach is None else f"{roughly(kept.reach)}, to {kept.oldest}"
     document = kept.document()
-    return Answer(
-        question, kept.colour, f"{back}; {kept.words}", {k: document[k] for k in ("replay_from", "kept", "class")}
-    )
+    figures = {name: document[name] for name in ("class", "demanded", "replay_from", "kept")}
+    return Answer(question, kept.colour, f"{back}; {kept.words}", figures)
 
 
 def _which_offsets(seen: Exercise) -> Answer:
@@ -145,9 +147,8 @@ def _which_offsets(seen: Exercise) -> Answer:
         "proof": {str(p): proof.value for p, proof in sorted(source.proof.items())},
     }
     colour = Colour.GREEN if proven else Colour.YELLOW
-    return Answer(
-        "Which offsets would that be?", colour, f"of the drill {shown}; that none is left out is {why}", figures
-    )
+    words = f"for the drill, by partition, {shown}; that no event is left out {why}"
+    return Answer("Which offsets would that be?", colour, words, figures)
 
 
 def _who_sees_duplicates(seen: Exercise) -> Answer:
@@ -208,15 +209,20 @@ def _recovery(seen: Exercise) -> Answer:
     everything = timedelta(seconds=sum(each.offsets for each in partitions.values()) / rate)
     allowed = None if seen.kept is None or seen.kept.classified is None else seen.kept.classified.needs.replay
     words = (
-        f"{records:,} offsets in {seconds.recovery:.1f} s from plan to record; all that is kept: {roughly(everything)}"
+        f"{records:,} offsets in {seconds.recovery:.1f} s, from plan to record; at this rate all that is kept takes "
     )
+    words += roughly(everything)
     colour = Colour.GREEN
     if allowed is None:
         words += "; nobody has said how long it may take (topicClasses)"
         colour = Colour.YELLOW
     elif everything > allowed:
+        telling = records >= TELLING_RECORDS
         words += f", and its class allows {roughly(allowed)}"
-        colour = Colour.RED
+        words += (
+            "" if telling else "; of so few records most is the cost of starting: `anabranch rehearse` knows better"
+        )
+        colour = Colour.RED if telling else Colour.YELLOW
     figures = {
         "plan_seconds": round(seconds.plan, 3),
         "replay_seconds": round(seconds.replay, 3),
