@@ -51,9 +51,10 @@ def run(
 
     Nothing is promoted. What was found is kept; `anabranch drill history` shows it. Exit code 3 if an answer is red.
     """
+    from contextlib import ExitStack
     from datetime import datetime, timezone
 
-    from anabranch.cli.watching import watching
+    from anabranch.cli.watching import Watching, watching
     from anabranch.errors import ExitCode
     from anabranch.gates.colour import Colour
     from anabranch.live.pipelines import find_pipeline
@@ -64,15 +65,18 @@ def run(
     workplace = open_workplace(project, context)
     loaded = find_pipeline(workplace.loaded, pipeline)
     stderr().print(f"Drilling {pipeline}: production is not touched.", markup=False)
-    with workplace.store() as store:
+    with workplace.store() as store, ExitStack() as screen:
 
         def take(run_id: str) -> BackfillRun:
             return BackfillRun(workplace, store, run_id)
 
+        def watch(run: BackfillRun) -> Watching:
+            progress = watching(sum(piece.width for piece in run.plan.slices), run.lag)
+            screen.enter_context(progress.shown())
+            return progress
+
         exercise = Drill(workplace, store, loaded, take, operator()[1])
-        found = exercise(
-            lambda run: watching(sum(piece.width for piece in run.plan.slices), run.lag), datetime.now(timezone.utc)
-        )
+        found = exercise(watch, datetime.now(timezone.utc))
     emit(found.document(), output, lambda console: _answers(console, found))
     stderr().print(f"next      anabranch drill history {pipeline}", markup=False)
     if found.colour is Colour.RED:

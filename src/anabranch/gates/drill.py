@@ -188,7 +188,7 @@ def _what_proves_it(seen: Exercise) -> Answer:
             else "the same code gave other rows than live: it does not give the same each time"
         )
     elif not seen.changed:
-        words.append(f"and gave the very rows the table has ({seen.rows_after:,})")
+        words.append(f"the replay gave the very rows the table has ({seen.rows_after:,})")
     figures = {
         "offsets_planned": planned,
         "offsets_accounted": seen.accounted,

@@ -201,4 +201,6 @@ def _wrong(damage: Damage) -> str:
 
 
 def time_words(time: timedelta | None) -> str:
-    return "unknown until it is rehearsed" if time is None else roughly(time)
+    if time is None:
+        return "unknown until it is rehearsed"
+    return "under 1s" if timedelta() < time < timedelta(seconds=1) else roughly(time)
