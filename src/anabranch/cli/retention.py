@@ -74,7 +74,8 @@ def _table(console: Console, found: RetentionAudit) -> None:
             console.print(Text(f"  {each.to_green}", "dim"))
     count = found.document()["count"]
     console.print(
-        f"\n{len(found.topics)} topics: " + ", ".join(f"{number} {colour}" for colour, number in count.items())
+        f"\n{len(found.topics)} topic{'' if len(found.topics) == 1 else 's'}: "
+        + ", ".join(f"{number} {colour}" for colour, number in count.items())
     )
 
 
