@@ -109,6 +109,14 @@ from anabranch.cli.checkpoints import checkpoints  # noqa: E402
 
 app.command()(checkpoints)
 
+from anabranch.cli.advise import advise  # noqa: E402
+from anabranch.cli.drill import drill  # noqa: E402
+from anabranch.cli.retention import retention  # noqa: E402
+
+app.command()(advise)
+app.add_typer(retention)
+app.add_typer(drill)
+
 from anabranch.cli.demo import demo  # noqa: E402
 
 app.command()(demo)

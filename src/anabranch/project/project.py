@@ -16,6 +16,7 @@ from anabranch.project.sections.database import DatabaseSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
 from anabranch.project.sections.spark import SparkSettings
+from anabranch.project.sections.topic_classes import TopicClasses
 
 
 class ContextSettings(Part):
@@ -64,6 +65,11 @@ class ProjectSpec(Part):
     )
     contracts: ProjectPath = Field(
         default="contracts", description="The folder of the contracts' files.", examples=["contracts"]
+    )
+    topic_classes: TopicClasses = Field(
+        default=TopicClasses(),
+        description="What each topic is for: `anabranch retention audit` says whether it is kept long enough.",
+        examples=[{"view-source": {"topics": ["shop.*"]}}],
     )
 
     @model_validator(mode="after")

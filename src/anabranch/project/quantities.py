@@ -47,6 +47,13 @@ def format_duration(duration: timedelta) -> str:
     return text
 
 
+def roughly(duration: timedelta) -> str:
+    """For people: the largest unit and the next one, `12d4h` or `3m20s`."""
+    seconds = max(0, round(duration.total_seconds()))
+    coarse = next((size for size, least in ((3600, 2 * 86400), (60, 2 * 3600)) if seconds >= least), 1)
+    return format_duration(timedelta(seconds=seconds // coarse * coarse)) or "0s"
+
+
 def parse_size(value: object) -> int:
     """A number of bytes, or a number with a unit: `20MiB`, `5MB`."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:

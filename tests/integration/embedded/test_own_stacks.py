@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,12 +58,25 @@ def test_a_second_project_lives_its_own_life(kafka: KafkaForTests, tmp_path: Pat
         assert kafka.stack.status().all_running
         assert second.bootstrap != kafka.bootstrap
         assert topic not in topics(kafka)
+        a_cluster_without_any_group_can_be_asked_for_lag(second, topic)
         a_copy_has_no_claim_on_the_original(second, tmp_path / "copy")
         a_lost_state_file_is_rebuilt(second)
         assert [r.value for r in second.read_all(topic)] == [b"a", b"b"]
         another_cluster_id_stops_the_start_and_is_told(second)
     assert processes_of(project) == []
     assert kafka.stack.status().all_running
+
+
+def a_cluster_without_any_group_can_be_asked_for_lag(fresh: KafkaForTests, topic: str) -> None:
+    """In a process of its own: the C client once took the process that asked down with it."""
+    asking = (
+        "import sys; from anabranch.adapters.kafka.groups import lag; "
+        "from anabranch.adapters.kafka.topics import describe_topic; "
+        "client = {'bootstrap.servers': sys.argv[1]}; "
+        "print(lag(client, 'nobody', describe_topic(client, sys.argv[2])))"
+    )
+    done = subprocess.run([sys.executable, "-c", asking, fresh.bootstrap, topic], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
 
 
 def topics(kafka: KafkaForTests) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anabranch.adapters.kafka.progress import committed
 from anabranch.adapters.kafka.topics import SECONDS, KafkaUnreachableError, Topic, admin, offset_ranges, unreachable
 from anabranch.close.isolation import Group
 
@@ -21,8 +22,8 @@ def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
         groups = {}
         for name in names:
             asked = [ConsumerGroupTopicPartitions(name)]
-            committed = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[name].result()
-            offsets = {f"{tp.topic}/{tp.partition}": tp.offset for tp in committed.topic_partitions}
+            found = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[name].result()
+            offsets = {f"{tp.topic}/{tp.partition}": tp.offset for tp in found.topic_partitions}
             groups[name] = Group(len(described[name].result().members), offsets)
     except KafkaException as error:
         raise unreachable(client) from error
@@ -31,14 +32,9 @@ def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
 
 def lag(client: Mapping[str, str], group: str, topic: Topic) -> int | None:
     """How many offsets the group is behind on the topic; None when it has committed none, or can't be asked."""
-    from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-
-    cluster = admin(client)
     try:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        committed = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
+        own = committed(client, group, topic.name)
         ends = offset_ranges(client, topic)
-    except (KafkaException, KafkaUnreachableError):
+    except KafkaUnreachableError:
         return None
-    own = [place for place in committed.topic_partitions if place.topic == topic.name and place.offset >= 0]
-    return sum(ends[place.partition][1] - place.offset for place in own) if own else None
+    return sum(ends[partition][1] - offset for partition, offset in own.items()) if own else None

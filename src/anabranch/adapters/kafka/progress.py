@@ -38,12 +38,17 @@ class GroupProgress:
 
 
 def committed(client: Mapping[str, str], group: str, topic: str) -> dict[int, int]:
-    """Where the group stands in each partition of the topic that it has committed to."""
+    """Where the group stands in each partition of the topic that it has committed to.
+
+    Asked only of a group that is there: on a cluster that has no group yet, the C client crashes the whole process.
+    """
     from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
     asking = admin(client)
     asked = [ConsumerGroupTopicPartitions(group)]
     try:
+        if group not in {each.group_id for each in asking.list_consumer_groups(request_timeout=SECONDS).result().valid}:
+            return {}
         found = asking.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:

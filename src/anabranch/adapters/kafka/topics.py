@@ -83,14 +83,8 @@ def list_places(
 
     A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
     """
-    from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 
-    passing = (
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-    )
     asking = admin(client)
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
@@ -100,11 +94,25 @@ def list_places(
             futures = asking.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
             found = {tp.partition: future.result() for tp, future in futures.items()}
         except KafkaException as error:
-            if error.args[0].code() not in passing or time.monotonic() > deadline:
+            if error.args[0].code() not in passing() or time.monotonic() > deadline:
                 raise unreachable(client) from error
             time.sleep(AGAIN_SECONDS)
         else:
             return {p: Place(place.offset, place.timestamp) for p, place in found.items()}
+
+
+def passing() -> frozenset[int]:
+    """The codes of errors that go away by themselves, once a partition has its leader and everybody knows."""
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+        }
+    )
 
 
 def topic_settings(client: Mapping[str, str], name: str) -> dict[str, str] | None:

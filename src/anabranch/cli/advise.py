@@ -1,0 +1,89 @@
+"""`anabranch advise`: whether to backfill at all, or to do something else about wrong rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.plan.advice import Advice
+    from anabranch.plan.damage import Damage
+
+
+def advise(
+    file: Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)],
+    affected_rows: Annotated[
+        int | None, typer.Option(min=0, help="How many rows of the range are wrong.", show_default="all of them")
+    ] = None,
+    tolerate: Annotated[
+        str, typer.Option(help="The share of wrong rows that readers of the table can live with, such as 0.1%.")
+    ] = "0%",
+    archive: Annotated[
+        str | None,
+        typer.Option(help="A table of the catalog that has the raw records, as database.table.", show_default="none"),
+    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Weigh a backfill against compensating events, a refresh from the lake, and leaving things as they are.
+
+    Each with its time, cost and effect on readers, and one recommended with the reason. Starts no JVM, changes nothing.
+    """
+    from datetime import datetime, timezone
+
+    from anabranch.plan.advice import Way
+    from anabranch.plan.advice import advise as weigh
+    from anabranch.wiring.advice import Told, look_at_damage
+    from anabranch.wiring.workplace import open_workplace
+
+    told = Told(affected_rows, _share(tolerate), archive)
+    damage = look_at_damage(open_workplace(project, context), file, told, now=datetime.now(timezone.utc))
+    advice = weigh(damage)
+    document = {**advice.document(), "live": damage.live.value, "readers": damage.readers.document()}
+    emit(document, output, lambda console: _table(console, advice, damage))
+    if advice.recommended is Way.BACKFILL:
+        stderr().print(f"next      anabranch plan -f {file}", markup=False)
+
+
+def _share(text: str) -> float:
+    from pydantic_core import PydanticCustomError
+
+    from anabranch.project.quantities import parse_percentage
+
+    try:
+        return parse_percentage(text)
+    except PydanticCustomError as error:
+        raise typer.BadParameter(f"{text!r} is not a share: write 0.1%") from error
+
+
+def _table(console: Console, advice: Advice, damage: Damage) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from anabranch.plan.advice import time_words
+
+    table = Table("", "way", "time", "cost", "effect on readers", box=None, header_style="dim")
+    for option in advice.options:
+        chosen = option.way is advice.recommended
+        words = option.effect if option.obstacle is None else f"can't be done: {option.obstacle}"
+        style = "bold" if chosen else "" if option.obstacle is None else "dim"
+        cells = (time_words(option.time), "no price" if option.cost is None else str(option.cost), words)
+        shown = cells if option.obstacle is None else ("", "", words)
+        table.add_row(
+            Text("→" if chosen else "", "green"), Text(option.way.value, style), *(Text(each, style) for each in shown)
+        )
+    console.print(table)
+    console.print()
+    console.print(Text.assemble(("recommended  ", "dim"), (advice.recommended.value, "bold"), f": {advice.reason}"))
+    for step in advice.first:
+        console.print(Text.assemble(("first        ", "dim"), step))
+    console.print(Text.assemble(("topic        ", "dim"), damage.readers.of_the_topic()))
+    console.print(Text.assemble(("table        ", "dim"), damage.readers.of_the_table()))

@@ -1,0 +1,129 @@
+"""`anabranch retention audit`: whether every topic is kept as long as a mistake takes to be found and corrected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from anabranch.gates.retention import Judged, RetentionAudit
+
+retention = typer.Typer(
+    name="retention", help="How long topics are kept, and how long they must be.", no_args_is_help=True
+)
+
+BAR = 16
+"""Characters of the bar. Its middle is what the class demands, its end twice as much."""
+
+
+@retention.command()
+def audit(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Only these topics.", show_default="all")
+    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Say per topic how far back a replay can go, what its class demands, and what a change would cost.
+
+    Ends with exit code 3 if a topic is red: a mistake made there today would be gone before it is corrected.
+    """
+    from datetime import datetime, timezone
+
+    from anabranch.errors import ExitCode
+    from anabranch.gates.colour import Colour
+    from anabranch.wiring.retention import audit_retention
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace = open_workplace(project, context)
+    found = audit_retention(workplace, now=datetime.now(timezone.utc), only=tuple(topics) if topics else None)
+    missing = sorted(set(topics or ()) - {each.topic.name for each in found.topics})
+    emit({**found.document(), "missing": missing}, output, lambda console: _table(console, found))
+    for name in missing:
+        stderr().print(f"There is no topic {name}, or this user may not see it.", markup=False)
+    if missing or found.colour is Colour.RED:
+        raise typer.Exit(int(ExitCode.REFUSED))
+
+
+def _table(console: Console, found: RetentionAudit) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not found.topics:
+        console.print("The cluster has no topic of yours.")
+        return
+    columns = ("", "topic", "class", "replay from", "today", "settings", "demands", "", "per day")
+    table = Table(*columns, box=None, header_style="dim")
+    for each in found.topics:
+        table.add_row(_mark(each), Text(each.topic.name), *_cells(each))
+    console.print(table)
+    for each in found.topics:
+        if each.to_green:
+            more = "" if each.more_bytes is None else f" (about {_bytes(each.more_bytes)} more on disk)"
+            console.print()
+            console.print(Text.assemble(_mark(each), f" {each.topic.name}: {each.words}{more}"))
+            console.print(Text(f"  {each.to_green}", "dim"))
+    count = found.document()["count"]
+    console.print(
+        f"\n{len(found.topics)} topic{'' if len(found.topics) == 1 else 's'}: "
+        + ", ".join(f"{number} {colour}" for colour, number in count.items())
+    )
+
+
+def _cells(each: Judged) -> tuple[Text | str, ...]:
+    from anabranch.gates.kept_topic import growth
+    from anabranch.project.quantities import roughly
+
+    needs = None if each.classified is None else each.classified.needs.total
+    rate = growth(each.topic)
+    known = each.topic.partitions is not None
+    promised = "unknown"
+    if each.promise is not None:
+        promised = "for ever" if each.promise.kept is None else roughly(each.promise.kept)
+    return (
+        each.classified.topic_class.value if each.classified else "",
+        ("the beginning" if each.oldest is None else f"{each.oldest:%Y-%m-%d %H:%M}") if known else "unknown",
+        ("all" if each.reach is None else roughly(each.reach)) if known else "unknown",
+        promised,
+        "" if needs is None else roughly(needs),
+        _bar(each),
+        "unknown" if rate is None else _bytes(round(rate * 86400)),
+    )
+
+
+def _bar(each: Judged) -> Text | str:
+    """What the settings keep, beside what the class demands."""
+    from rich.text import Text
+
+    if each.classified is None or each.promise is None:
+        return ""
+    kept, needs = each.promise.kept, each.classified.needs.total
+    filled = BAR if kept is None else min(BAR, round(kept / needs * BAR / 2))
+    line = "█" * filled + "░" * (BAR - filled)
+    return Text(f"{line[: BAR // 2]}│{line[BAR // 2 :]}", _STYLES[each.colour.value])
+
+
+_STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
+
+
+def _mark(each: Judged) -> Text:
+    from rich.text import Text
+
+    return Text({"green": "✓", "yellow": "!", "red": "✗"}[each.colour.value], _STYLES[each.colour.value])
+
+
+def _bytes(size: int) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+        size = size / 1000  # type: ignore[assignment]
+    return f"{size:,.1f} TB"

@@ -1,0 +1,103 @@
+"""Gathers what advice on a contract needs: the plan or why there is none, the code, the readers. No JVM, no change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog
+
+from anabranch.adapters.iceberg.facts import IcebergTables
+from anabranch.adapters.iceberg.live_codes import live_codes
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.sql.store import StoreAbsentError
+from anabranch.contract.code import code_digest
+from anabranch.contract.load import load_contract
+from anabranch.contract.pipeline import Pipeline
+from anabranch.gates.evidence import newest_evidence
+from anabranch.plan.asked import Asked, ask
+from anabranch.plan.damage import Archive, Damage, LiveCode, Rates
+from anabranch.plan.forward import CompactedOrderError
+from anabranch.plan.judgement import LiveAheadError, RetentionPassedError, SharedTargetError
+from anabranch.plan.planner import Planned
+from anabranch.wiring.planning import plan_backfill
+from anabranch.wiring.readers import find_readers
+from anabranch.wiring.workplace import Workplace
+
+OBSTACLES = (RetentionPassedError, CompactedOrderError, LiveAheadError, SharedTargetError)
+"""Refusals that say the topic can't be replayed. Any other is a mistake of the contract, and is told as one."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What only people know."""
+
+    affected: int | None
+    tolerable: float
+    archive: str | None
+
+
+def look_at_damage(workplace: Workplace, contract: Path, told: Told, *, now: datetime) -> Damage:
+    loaded = load_contract(workplace.loaded, contract)
+    pipeline, spec = loaded.pipeline.pipeline, loaded.pipeline.pipeline.spec
+    planned, obstacle = _planned(workplace, contract, now)
+    tables = workplace.catalog.open()
+    asked = ask(loaded.backfill, pipeline, now)
+    budget = loaded.backfill.spec.budget
+    return Damage(
+        pipeline=pipeline.metadata.name,
+        pipeline_class=spec.pipeline_class,
+        table=spec.target.table,
+        rows=_rows(tables, asked) if planned is None else planned.plan.target.rows,
+        affected=told.affected,
+        tolerable=told.tolerable,
+        obstacle=obstacle,
+        records=None if planned is None else planned.outlook.offsets,
+        bytes=None if planned is None else planned.outlook.bytes,
+        bytes_per_second=None if budget is None else budget.bytes_per_second,
+        headroom=None if planned is None else planned.outlook.headroom,
+        archive=None if told.archive is None else _archive(tables, told.archive),
+        live=_live_code(workplace, tables, pipeline),
+        readers=find_readers(workplace, pipeline),
+        rates=_rates(workplace, pipeline.metadata.name, now),
+    )
+
+
+def _planned(workplace: Workplace, contract: Path, now: datetime) -> tuple[Planned | None, str | None]:
+    try:
+        return plan_backfill(workplace, contract, now=now), None
+    except OBSTACLES as error:
+        return None, error.what
+
+
+def _rows(tables: Catalog, asked: Asked) -> int:
+    return IcebergTables(tables).measure(asked).rows
+
+
+def _archive(tables: Catalog, name: str) -> Archive:
+    head = IcebergTarget(tables, name).load().current_snapshot()
+    said = dict(head.summary.additional_properties) if head is not None and head.summary else {}
+    return Archive(name, int(said.get("total-records", 0)), int(said.get("total-files-size", 0)))
+
+
+def _live_code(workplace: Workplace, tables: Catalog, pipeline: Pipeline) -> LiveCode:
+    codes = live_codes(IcebergTarget(tables, pipeline.spec.target.table).load(), pipeline.metadata.name)
+    if not codes:
+        return LiveCode.UNKNOWN
+    if codes[0] != code_digest(workplace.folder, pipeline):
+        return LiveCode.NOT_RESTARTED
+    return LiveCode.MENDED if len(codes) > 1 else LiveCode.THE_SAME
+
+
+def _rates(workplace: Workplace, pipeline: str, now: datetime) -> Rates | None:
+    """As the last rehearsal has measured them; None: there is none that still counts."""
+    try:
+        with workplace.store(create=False) as store:
+            rehearsed = newest_evidence(store.reader, "rehearsal", f"pipeline/{pipeline}")
+    except StoreAbsentError:
+        return None
+    if rehearsed is None or not rehearsed.counts(now):
+        return None
+    names = ("records_per_second", "validate_seconds_per_million_rows", "promote_seconds")
+    return Rates(*(float(str(rehearsed.found[name])) for name in names))
