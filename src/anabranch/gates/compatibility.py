@@ -15,6 +15,8 @@ from anabranch.gates.gate import CLUSTER_OWNER, Finding, Judgement, aged, judged
 NAME = "compatibility"
 KIND = "compatibility"
 LIFETIME = timedelta(days=7)
+SCRATCH = "anabranch-probe"
+"""What the names of things begin with that are made only to try something out."""
 
 
 class Operation(str, Enum):
@@ -37,6 +39,8 @@ class Outcome(str, Enum):
     WORKS = "works"
     DENIED = "denied"
     FAILED = "failed"
+    UNTRIED = "untried"
+    """Our client can't, or there was nothing to try it on."""
     ABSENT = "absent"
     """The cluster has no such thing, as ACLs where no authorizer is."""
 
@@ -93,6 +97,9 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _against(probe: Probe) -> Finding:
+    if probe.outcome is Outcome.UNTRIED:
+        words = f"{probe.operation.value} could not be tried: {probe.said}"
+        return Finding(Colour.YELLOW, words, f"let this user make topics named {SCRATCH}-*")
     colour = Colour.RED if probe.operation in NEEDED else Colour.YELLOW
     if probe.outcome is Outcome.DENIED:
         return Finding(colour, f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")

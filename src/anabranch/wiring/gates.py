@@ -1,0 +1,125 @@
+"""The gates of one backfill: what is missing is measured, all is judged, and nobody passes a red one unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.backfill import Backfill as Contract
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.gates import compatibility, rollback, schema, storage_path
+from anabranch.gates.evidence import Evidence
+from anabranch.gates.facts import Facts
+from anabranch.gates.overrides import Override, keep_override, overrides_of
+from anabranch.gates.scorecard import GATES, Scorecard, require_open, score
+from anabranch.plan.drift import Drift
+from anabranch.plan.plan import Plan
+from anabranch.wiring.gate_looks import look_at_closing, look_at_live, look_for_drift
+from anabranch.wiring.gate_measures import GateMeasures
+from anabranch.wiring.workplace import Workplace
+
+RESIDENCY = "residency"
+"""The property of a table that says where its data must stay."""
+
+
+class GateUnknownError(AnabranchError):
+    code = "gates.unknown"
+    exit_code = ExitCode.USAGE
+
+
+@dataclass(frozen=True)
+class Gatekeeper:
+    """Of a run, or of a contract that was planned and not submitted."""
+
+    workplace: Workplace
+    store: SqlRunStore
+    plan: Plan
+    contract: Contract
+    pipeline: Pipeline
+    person: str
+    run: str | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+    """As evidence is dated."""
+
+    @cached_property
+    def _measures(self) -> GateMeasures:
+        return GateMeasures(self.workplace, self.store, self.plan, self.pipeline, self.person, self.run)
+
+    def score(self) -> Scorecard:
+        """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""
+        return score(self._facts(), self._overrides)
+
+    def measure(self, say: Callable[[str], object], *, staged: int | None = None) -> None:
+        """Whatever is missing or too old. The only thing made anywhere is scratch, and it is removed."""
+        now, known = self.clock(), self._measures.known()
+        todo: dict[str, tuple[str, Callable[[], Evidence]]] = {
+            compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
+            storage_path.KIND: ("Reading a little of the range …", lambda: self._measures.measure_storage(now)),
+            schema.KIND: ("Decoding a sample of the range …", lambda: self._measures.sample_schema(now)),
+            rollback.KIND: ("Rehearsing the way back …", lambda: self._measures.rehearse_rollback(now, staged)),
+        }
+        for kind, (words, act) in todo.items():
+            if kind not in known or not known[kind].counts(now):
+                say(words)
+                act()
+
+    def require_for_replay(self) -> None:
+        """Nothing is measured here that takes long, and what was never measured is yellow: it does not block."""
+        require_open(self.score(), untouched="Nothing was read; production is as before.")
+
+    def require_for_promotion(self, staged: int) -> None:
+        """The way back must have been gone on this very table. If it was not, or too long ago, it is gone now."""
+        now, known = self.clock(), self._measures.known().get(rollback.KIND)
+        if known is None or not known.counts(now) or known.found.get("refused") is not None:
+            self._measures.rehearse_rollback(now, staged)
+        require_open(self.score(), untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+
+    def override(self, gate: str, reason: str) -> Override:
+        """Answer for a gate by name, whatever its colour. It stays on record and is shown with the run ever after."""
+        if gate not in GATES:
+            raise GateUnknownError(
+                f"There is no gate {gate!r}.",
+                untouched=NOTHING_TOUCHED,
+                next_step=f"one of {', '.join(GATES)}",
+                gate=gate,
+            )
+        stands = next(each for each in self.score().judgements if each.gate == gate)
+        return keep_override(
+            self.store.writer,
+            gate,
+            reason,
+            by=self.person,
+            contract=self.plan.contract,
+            run_id=self.run,
+            colour=stands.colour.value,
+            words=stands.words,
+        )
+
+    @property
+    def _overrides(self) -> dict[str, Override]:
+        return dict(overrides_of(self.store.reader, run_id=self.run, contract=self.plan.contract))
+
+    def _facts(self) -> Facts:
+        table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
+        drifts: tuple[Drift, ...] = ()
+        if self.run is not None:
+            state = self.store.reader.run(self.run).state
+            drifts = look_for_drift(self.workplace, self.pipeline, self.plan, state)
+        return Facts(
+            now=self.clock(),
+            plan=self.plan,
+            contract=self.contract,
+            pipeline=self.pipeline,
+            drifts=drifts,
+            live=look_at_live(self.workplace, self.pipeline),
+            closing=look_at_closing(self.workplace.state / "runs", self.store),
+            residency=table.properties.get(RESIDENCY),
+            metrics=self.workplace.loaded.settings.metrics.port is not None,
+            evidence=self._measures.known(),
+            run=self.run,
+        )
