@@ -236,7 +236,7 @@ class BackfillRun:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
-            self.gates.require_for_promotion(self.staging(hold).snapshot)
+            self.gates.require_for_promotion()
         try:
             return self._catch_up_and_join(hold, watch, now)
         finally:

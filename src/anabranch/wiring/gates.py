@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -19,10 +19,16 @@ from anabranch.gates.overrides import Override, keep_override, overrides_of
 from anabranch.gates.scorecard import GATES, Scorecard, require_open, score
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
+from anabranch.replay.staging import epoch_of
 from anabranch.wiring.gate_looks import look_at_closing, look_at_live, look_for_drift
 from anabranch.wiring.gate_measures import GateMeasures
 from anabranch.wiring.workplace import Workplace
 
+READS = (storage_path.KIND, schema.KIND)
+"""What is measured by reading a little, and nothing else."""
+WAY_BACK = (rollback.KIND,)
+KINDS = (compatibility.KIND, *READS, *WAY_BACK)
+"""All that can be measured here."""
 RESIDENCY = "residency"
 """The property of a table that says where its data must stay."""
 
@@ -54,30 +60,36 @@ class Gatekeeper:
         """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""
         return score(self._facts(), self._overrides)
 
-    def measure(self, say: Callable[[str], object], *, staged: int | None = None) -> None:
-        """Whatever is missing or too old. The only thing made anywhere is scratch, and it is removed."""
+    def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> None:
+        """Of these, whatever is missing or too old. All that is made anywhere for it is scratch, and is removed."""
         now, known = self.clock(), self._measures.known()
         todo: dict[str, tuple[str, Callable[[], Evidence]]] = {
             compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
             storage_path.KIND: ("Reading a little of the range …", lambda: self._measures.measure_storage(now)),
             schema.KIND: ("Decoding a sample of the range …", lambda: self._measures.sample_schema(now)),
-            rollback.KIND: ("Rehearsing the way back …", lambda: self._measures.rehearse_rollback(now, staged)),
+            rollback.KIND: ("Rehearsing the way back …", lambda: self._rehearse(now)),
         }
-        for kind, (words, act) in todo.items():
-            if kind not in known or not known[kind].counts(now):
+        for kind in kinds:
+            if kind not in known or not known[kind].counts(now) or known[kind].found.get("refused") is not None:
+                words, act = todo[kind]
                 say(words)
                 act()
 
     def require_for_replay(self) -> None:
-        """Nothing is measured here that takes long, and what was never measured is yellow: it does not block."""
+        """Measures nothing: what was never measured is yellow, and does not block."""
         require_open(self.score(), untouched="Nothing was read; production is as before.")
 
-    def require_for_promotion(self, staged: int) -> None:
+    def require_for_promotion(self) -> None:
         """The way back must have been gone on this very table. If it was not, or too long ago, it is gone now."""
-        now, known = self.clock(), self._measures.known().get(rollback.KIND)
-        if known is None or not known.counts(now) or known.found.get("refused") is not None:
-            self._measures.rehearse_rollback(now, staged)
+        self.measure(lambda _: None, WAY_BACK)
         require_open(self.score(), untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+
+    def _rehearse(self, now: datetime) -> Evidence:
+        """With what is staged, or before there is anything with nothing."""
+        target = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table)
+        branches = [] if self.run is None else target.branches(self.run)
+        staged = target.head(max(branches, key=epoch_of)) if branches else None
+        return self._measures.rehearse_rollback(now, staged)
 
     def override(self, gate: str, reason: str) -> Override:
         """Answer for a gate by name, whatever its colour. It stays on record and is shown with the run ever after."""

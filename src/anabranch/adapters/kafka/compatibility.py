@@ -11,7 +11,7 @@ from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.groups import consumer_groups
-from anabranch.adapters.kafka.progress import GroupProgress, committed
+from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.quotas import remove_quota, set_quota
 from anabranch.adapters.kafka.sample import reader_in_no_group
@@ -72,8 +72,7 @@ class Trial:
 
     def _consume(self) -> None:
         """Reads the first record that there is, in no group."""
-        if not can_log_in(self.access):
-            raise _EndedError(Outcome.UNTRIED, "the client that reads in no group can't log in with OAUTHBEARER")
+        self._require_python_client("reads in no group")
         topic = describe_topic(self._client, self.topic)
         spans = {number: ends for number, ends in offset_ranges(self._client, topic).items() if ends[0] < ends[1]}
         kafka = python_client()
@@ -115,14 +114,25 @@ class Trial:
         producer.commit_transaction(SECONDS)
 
     def _groups(self) -> None:
-        """Sees every group and where live's own stands, and may commit progress to one without joining it."""
+        """Sees every group and live's own, and may commit progress to one without joining it."""
         consumer_groups(self._client)
-        committed(self._client, self.group, self.topic)
+        self._see_live_s_group()
         self._require_scratch()
         with GroupProgress(self._client, self.scratch, self.scratch) as progress:
             refused = progress.commit({0: 0})
         if refused is not None:
             raise _EndedError(_denied_or_failed(refused), refused)
+
+    def _see_live_s_group(self) -> None:
+        """A group that this user may not see is missing in a list; asked for by its name, it is denied."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        asking = admin(self._client)
+        try:
+            asking.describe_consumer_groups([self.group], request_timeout=SECONDS)[self.group].result()
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise
 
     def _delete_records(self) -> None:
         from confluent_kafka import TopicPartition
@@ -133,31 +143,34 @@ class Trial:
             answer.result()
 
     def _quotas(self) -> None:
-        if not can_log_in(self.access):
-            raise _EndedError(Outcome.UNTRIED, "the client that sets quotas can't log in with OAUTHBEARER")
+        self._require_python_client("sets quotas")
         set_quota(self.access, self.scratch, consumer_bytes=2**40)
         remove_quota(self.access, self.scratch)
 
     def _acls(self) -> None:
-        from confluent_kafka import KafkaError, KafkaException
-        from confluent_kafka.admin import (
-            AclBindingFilter,
-            AclOperation,
-            AclPermissionType,
-            ResourcePatternType,
+        """By the Python client: the C one takes a cluster without an authorizer for one without ACLs."""
+        self._require_python_client("sees ACLs")
+        kafka = python_client()
+        from kafka.admin import (
+            ACLFilter,
+            ACLOperation,
+            ACLPermissionType,
+            ACLResourcePatternType,
+            ResourcePatternFilter,
             ResourceType,
         )
 
-        anything = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
-        )
-        asking = admin(self._client)
+        pattern = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+        anything = ACLFilter(None, "*", ACLOperation.ANY, ACLPermissionType.ANY, pattern)
         try:
-            asking.describe_acls(anything, request_timeout=SECONDS).result()
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.SECURITY_DISABLED:
-                raise _EndedError(Outcome.ABSENT, "the cluster has no authorizer") from error
-            raise
+            with kafka.KafkaAdminClient(**self.access.kafka_python(self.scratch)) as asking:
+                asking.describe_acls(anything)
+        except kafka.errors.SecurityDisabledError as error:
+            raise _EndedError(Outcome.ABSENT, "the cluster has no authorizer") from error
+
+    def _require_python_client(self, what: str) -> None:
+        if not can_log_in(self.access):
+            raise _EndedError(Outcome.UNTRIED, f"the client that {what} can't log in with OAUTHBEARER")
 
     def _require_scratch(self) -> None:
         if not self.made:

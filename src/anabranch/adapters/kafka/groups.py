@@ -8,15 +8,30 @@ from anabranch.adapters.kafka.topics import SECONDS, KafkaUnreachableError, Topi
 from anabranch.close.isolation import Group
 
 
+def group_names(client: Mapping[str, str]) -> set[str]:
+    """The groups that there are.
+
+    Asked before a group's offsets are: of one whose coordinator is not there yet, as on a cluster that never had a
+    group, the C client does not give an error but dies, and this process with it.
+    """
+    from confluent_kafka import KafkaException
+
+    cluster = admin(client)
+    try:
+        return {found.group_id for found in cluster.list_consumer_groups(request_timeout=SECONDS).result().valid}
+    except KafkaException as error:
+        raise unreachable(client) from error
+
+
 def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
     """Every group with its committed offsets and the number of its members."""
     from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
+    names = sorted(group_names(client))
+    if not names:
+        return {}
     cluster = admin(client)
     try:
-        names = [found.group_id for found in cluster.list_consumer_groups(request_timeout=SECONDS).result().valid]
-        if not names:
-            return {}
         described = cluster.describe_consumer_groups(names, request_timeout=SECONDS)
         groups = {}
         for name in names:
@@ -35,6 +50,8 @@ def lag(client: Mapping[str, str], group: str, topic: Topic) -> int | None:
 
     cluster = admin(client)
     try:
+        if group not in group_names(client):
+            return None
         asked = [ConsumerGroupTopicPartitions(group)]
         committed = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
         ends = offset_ranges(client, topic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from anabranch.adapters.kafka.groups import group_names
 from anabranch.adapters.kafka.topics import SECONDS, admin, unreachable
 
 
@@ -41,6 +42,8 @@ def committed(client: Mapping[str, str], group: str, topic: str) -> dict[int, in
     """Where the group stands in each partition of the topic that it has committed to."""
     from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
+    if group not in group_names(client):
+        return {}
     asking = admin(client)
     asked = [ConsumerGroupTopicPartitions(group)]
     try:
