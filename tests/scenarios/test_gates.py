@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 def test_a_red_gate_stops_the_replay_until_somebody_answers_for_it(new_shop: Callable[..., Shop]) -> None:
-    shop = new_shop(pipeline={"maxRecords: 1000": "maxRecords: 1000\n  effects: [{name: mail to the customer}]"})
+    shop = new_shop(pipeline={"effects: none": "effects: [{name: mail to the customer}]"})
     shop.produce(hours())
     shop.live()
     run = shop.plan()

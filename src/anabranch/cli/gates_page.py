@@ -15,7 +15,8 @@ _STYLE = """
   font-weight: 600; font-size: .85rem; }
 .lamp.green { background: var(--good-paper); color: var(--good); }
 .lamp.yellow { background: var(--warn-paper); color: var(--warn); }
-.lamp.red { background: var(--bad-paper); color: var(--bad); }
+.lamp.red { background: var(--bad-paper); color: var(--bad); border: 1px solid var(--bad); }
+time { white-space: nowrap; }
 tr.closed > * { background: var(--bad-paper); }
 .verdict.waiting { background: var(--warn-paper); border-color: var(--warn); }
 .gates td { overflow-wrap: anywhere; }
@@ -112,7 +113,7 @@ def _row(card: Scorecard, each: Judgement) -> Html:
             tag("details", tag("summary", "figures"), tag("pre", figures)),
             data_label="What is known",
         ),
-        tag("td", each.to_green, data_label="Turns green by"),
+        tag("td", each.to_green, data_label="Turns green by" if each.to_green else None),
         tag("td", each.owner, data_label="Answers for it"),
         tag("td", moment(each.at), *until, data_label="Measured"),
         class_="closed" if each in card.closed else None,
