@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, read_places
 from anabranch.adapters.kafka.compatibility import Trial
-from anabranch.adapters.kafka.sample import read_sample
 from anabranch.adapters.kafka.storage import measure_storage
 from anabranch.adapters.kafka.topics import admin, describe_topic, unreachable
 from anabranch.adapters.sql.store import SqlRunStore
@@ -29,6 +29,9 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import share_of
 from anabranch.wiring.gate_looks import CLIENT_ID
 from anabranch.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
 
 PLACES = 8
 """Of each partition's ranges, evenly spread, at which records are tried."""
@@ -71,15 +74,17 @@ class GateMeasures:
         pieces = [{p: share_of(each, number, PLACES) for p, each in ranges.items()} for number in range(PLACES)]
         spans = [{p: each[0] for p, each in piece.items() if each} for piece in pieces]
         check = ValueCheck(self.pipeline.spec)
-        samples = read_sample(
-            self.workplace.kafka,
-            CLIENT_ID,
-            self.plan.source.topic,
-            spans,
-            lambda record: (record.partition, record.offset, check.flaw(record.value)),
-            most=RECORDS,
-            isolation="read_committed",
-        )
+
+        def look(message: Message) -> tuple[int, int, str | None]:
+            return message.partition(), message.offset(), check.flaw(message.value())
+
+        samples: list[Mapping[int, tuple[tuple[int, int, str | None], ...]]] = []
+        try:
+            with bounded_reader(self.workplace.kafka.client(CLIENT_ID)) as reader:
+                for each in spans:
+                    samples.append(read_places(reader, self.plan.source.topic, each, look, RECORDS))
+        except ReadRefusedError:
+            samples.clear()  # none of the places was read, which is what the gate is told
         tried = [each for sample in samples for records in sample.values() for each in records]
         bad = [BadRecord(partition, offset, flaw) for partition, offset, flaw in tried if flaw is not None]
         places = sum(map(len, spans))

@@ -49,7 +49,7 @@ def evidence(kind: str, found: dict[str, Any], age: timedelta = HOUR) -> Evidenc
 def good_facts(folder: Path) -> Facts:
     """Everything measured an hour ago and found good."""
     world = World.below(folder)
-    contract = {"budget": {"cost": 5.0, "bytesPerSecond": "1MiB"}}
+    contract: dict[str, Any] = {"budget": {"cost": 5.0, "bytesPerSecond": "1MiB"}}
     pipe = {
         "effects": "none",
         "residency": "eu",

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
 from anabranch.adapters.kafka.groups import consumer_groups
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.quotas import remove_quota, set_quota
-from anabranch.adapters.kafka.sample import reader_in_no_group
 from anabranch.adapters.kafka.topics import admin, describe_topic, list_places, offset_ranges, topic_settings
 from anabranch.errors import AnabranchError
 from anabranch.gates.compatibility import SCRATCH, Operation, Outcome, Probe
@@ -76,16 +76,12 @@ class Trial:
 
     def _consume(self) -> None:
         """Reads the first record that there is, in no group."""
-        self._require_python_client("reads in no group")
         topic = describe_topic(self._client, self.topic)
         spans = {number: ends for number, ends in offset_ranges(self._client, topic).items() if ends[0] < ends[1]}
-        kafka = python_client()
-        with reader_in_no_group(self.access, self.scratch, isolation="read_committed", max_poll_records=1) as consumer:
-            places = [kafka.TopicPartition(self.topic, number) for number in topic.partitions]
-            consumer.assign(places)
-            for place in places:
-                consumer.seek(place, spans.get(place.partition, (0, 0))[0])
-            if spans and not consumer.poll(timeout_ms=int(SECONDS * 1000)):
+        with bounded_reader(self._client) as consumer:
+            # Of a topic without records the end is asked for: who may not read is told so there as well.
+            asked = spans or dict.fromkeys(topic.partitions, (0, 1))
+            if next(messages(consumer, self.topic, asked, SECONDS), None) is None:
                 raise _EndedError(Outcome.FAILED, f"no record of {self.topic} came in {SECONDS:.0f} s")
 
     def _offsets_by_time(self) -> None:
@@ -229,7 +225,7 @@ def _tried_once(operation: Operation, needs: str, act: Callable[[], None]) -> Pr
         act()
     except _EndedError as end:
         return Probe(operation, end.outcome, end.said, needs if end.outcome is Outcome.DENIED else "")
-    except (KafkaException, kafka.errors.KafkaError, AnabranchError) as error:
+    except (KafkaException, kafka.errors.KafkaError, AnabranchError, ReadRefusedError) as error:
         said = _said(error)
         outcome = _denied_or_failed(said)
         return Probe(operation, outcome, said, needs if outcome is Outcome.DENIED else "")
@@ -244,6 +240,8 @@ def _said(error: BaseException) -> str:
         return _said(error.__cause__)
     if isinstance(error, KafkaException):
         return f"{error.args[0].name()}: {error.args[0].str()}"
+    if isinstance(error, ReadRefusedError):
+        return str(error)
     return f"{type(error).__name__}: {error}"
 
 

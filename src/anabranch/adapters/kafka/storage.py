@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
-from anabranch.adapters.kafka.sample import reader_in_no_group
 from anabranch.adapters.kafka.sizes import partition_sizes
 from anabranch.adapters.kafka.topics import Topic, offset_ranges, topic_settings
 from anabranch.gates.storage_path import StoragePath
@@ -35,7 +34,7 @@ class _Probed:
 def measure_storage(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) -> StoragePath:
     client = access.client(client_id)
     settings = topic_settings(client, topic.name)
-    probed = _probe(access, client_id, topic.name, ranges, time.monotonic)
+    probed = _probe(client, topic.name, ranges, time.monotonic)
     told = settings or {}
     deletes = "delete" in told.get("cleanup.policy", "")
     return StoragePath(
@@ -79,35 +78,23 @@ def _bytes(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) ->
     return round(sum(sizes[number] * share for number, share in shares.items()))
 
 
-def _probe(access: KafkaAccess, client_id: str, topic: str, ranges: Ranges, clock: Callable[[], float]) -> _Probed:
-    if not can_log_in(access):
-        return _Probed()
-    kafka = python_client()
-    options = {"isolation": "read_committed", "fetch_bytes": _FETCH_BYTES, "max_poll_records": 10_000}
-    try:
-        with reader_in_no_group(access, client_id, **options) as consumer:  # type: ignore[arg-type]
-            return _read(consumer, topic, ranges, clock)
-    except kafka.errors.KafkaError as error:
-        return _Probed(refused=f"{type(error).__name__}: {error}")
-
-
-def _read(consumer: Any, topic: str, ranges: Ranges, clock: Callable[[], float]) -> _Probed:
+def _probe(client: Mapping[str, str], topic: str, ranges: Ranges, clock: Callable[[], float]) -> _Probed:
     """From the first offset of each partition on, until enough was read, nothing is left, or time is up."""
-    ends = {python_client().TopicPartition(topic, number): each[-1][1] for number, each in ranges.items()}
-    consumer.assign(list(ends))
-    for place in ends:
-        consumer.seek(place, ranges[place.partition][0][0])
-    begun, size, first, seen = clock(), 0, _FAR_AHEAD_MS, set[Any]()
-    last = begun
-    while clock() - begun < PROBE_SECONDS and (size < PROBE_BYTES or seen != set(ends)):
-        for place, records in consumer.poll(timeout_ms=200).items():
-            seen.add(place)
-            size += sum((r.serialized_key_size or 0) + max(0, r.serialized_value_size or 0) for r in records)
-            first = min([first, *(max(0, r.timestamp) for r in records[:1])])
-            last = clock()
-        if all(consumer.position(place) >= end for place, end in ends.items()):
-            break
-    return _Probed(size, last - begun, first if seen else None)
+    spans = {number: (each[0][0], each[-1][1]) for number, each in ranges.items()}
+    size, first, seen = 0, _FAR_AHEAD_MS, set[int]()
+    begun = last = clock()
+    try:
+        with bounded_reader(client, fetch_bytes=_FETCH_BYTES) as consumer:
+            for number, message in messages(consumer, topic, spans, PROBE_SECONDS):
+                if message is not None:
+                    size += len(message.value() or b"") + len(message.key() or b"")
+                    first, last = min(first, max(0, message.timestamp()[1])), clock()
+                seen.add(number)
+                if size >= PROBE_BYTES and seen == set(spans):
+                    break
+    except ReadRefusedError as refused:
+        return _Probed(refused=str(refused))
+    return _Probed(size, last - begun, first if size else None)
 
 
 def _may_be_tiered(told: Mapping[str, str]) -> bool:
