@@ -15,8 +15,10 @@ from tests.scenarios.shop import TABLE, Shop, hours
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-def test_a_red_gate_stops_the_replay_until_somebody_answers_for_it(new_shop: Callable[..., Shop]) -> None:
-    shop = new_shop(pipeline={"effects: none": "effects: [{name: mail to the customer}]"})
+def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
+    new_shop: Callable[..., Shop],
+) -> None:
+    shop = new_shop(pipeline={"effects: none": "effects: [{name: mail to the customer}]\n  residency: eu"})
     shop.produce(hours())
     shop.live()
     run = shop.plan()
@@ -26,18 +28,19 @@ def test_a_red_gate_stops_the_replay_until_somebody_answers_for_it(new_shop: Cal
     assert run.run.state is State.PLANNED, "nothing was read, and the run can go on"
     run.gates.override("side-effects", "the mailer is off")
     shop.apply(run)
-    assert newest_evidence(shop.store.reader, "rollback", f"table/{TABLE}") is None
-    refs = set(shop.table().metadata.refs)
-    with run.hold() as hold:
-        staging = run.staging(hold)
-    run.gates.require_for_promotion()
+    reside(shop, "us")
+    with pytest.raises(GateClosedError, match="the target says us"):
+        shop.promote(run)
+    assert run.run.state is State.VALIDATED
+    assert shop.rows() == before
     rehearsed = newest_evidence(shop.store.reader, "rollback", f"table/{TABLE}")
-    assert rehearsed is not None
+    assert rehearsed is not None, "with what is staged, and main has seen nothing of it"
     assert (rehearsed.found["same"], rehearsed.found["staged"]) == (True, True)
-    assert rehearsed.found["files_in"] == len(files(shop, staging.snapshot) - files(shop, "main"))
-    assert shop.rows() == before, "main has seen nothing of it"
-    assert {name for name in shop.table().metadata.refs if "rehearsal" in name} == set()
-    assert len(shop.table().metadata.refs) == len(refs)
+    with run.hold() as hold:
+        staged = files(shop, run.staging(hold).branch)
+    assert rehearsed.found["files_in"] == len(staged - files(shop, "main"))
+    assert not [name for name in shop.table().metadata.refs if "rehearsal" in name]
+    reside(shop, "eu")
     shop.promote(run)
     shop.require(shop.corrected())
     with run.hold() as hold:
@@ -46,7 +49,10 @@ def test_a_red_gate_stops_the_replay_until_somebody_answers_for_it(new_shop: Cal
     assert (kept["gate"], kept["reason"]) == ("side-effects", "the mailer is off")
 
 
-def files(shop: Shop, where: int | str) -> set[str]:
-    table = shop.table()
-    scan = table.scan(snapshot_id=where) if isinstance(where, int) else table.scan().use_ref(where)
-    return {task.file.file_path for task in scan.plan_files()}
+def reside(shop: Shop, where: str) -> None:
+    with shop.table().transaction() as change:
+        change.set_properties({"residency": where})
+
+
+def files(shop: Shop, ref: str) -> set[str]:
+    return {task.file.file_path for task in shop.table().scan().use_ref(ref).plan_files()}

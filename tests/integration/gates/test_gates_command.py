@@ -122,11 +122,18 @@ def test_offsets_that_are_gone_and_the_plan_of_a_table_that_is_another(
     contract = scene.stage()
     with scene.run(contract) as run:
         scene.shop.delete_records(run.plan.source.topic, {0: 10})
-        assert scene.gates(capsys, "--no-measure", run.run_id)[1]["offset-control"]["colour"] == "red"
+        card = scene.gates(capsys, run.run_id)[1]
+        assert [card[gate]["colour"] for gate in ("offset-control", "storage-path", "rollback")] == [
+            "red",
+            "red",
+            "green",
+        ]
         table = scene.shop.catalog.load_table("shop.orders")
         with table.update_spec() as change:
             change.remove_field("ordered_at_day")
         scene.shop.write("orders", [run.plan.target.partitions.start])  # type: ignore[list-item]
+        card = scene.gates(capsys, "--no-measure", run.run_id)[1]
+        assert card["rollback"]["colour"] == "yellow", "what was rehearsed on the former table does not count"
         code, card = scene.gates(capsys, run.run_id)
         assert (code, card["rollback"]["colour"]) == (3, "red"), card["rollback"]
         assert card["rollback"]["figures"]["code"] == "target.straddling-file"
