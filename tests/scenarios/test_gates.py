@@ -31,7 +31,7 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     reside(shop, "us")
     with pytest.raises(GateClosedError, match="the target says us"):
         shop.promote(run)
-    assert run.run.state is State.VALIDATED
+    assert shop.store.reader.run(run.run_id).state is State.VALIDATED
     assert shop.rows() == before
     rehearsed = newest_evidence(shop.store.reader, "rollback", f"table/{TABLE}")
     assert rehearsed is not None, "with what is staged, and main has seen nothing of it"

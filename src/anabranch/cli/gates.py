@@ -65,6 +65,8 @@ def show(
         if measure:
             keeper.measure(lambda words: stderr().print(words, markup=False))
         card = keeper.score()
+        if measure:
+            keeper.keep(card)
         page.parent.mkdir(parents=True, exist_ok=True)
         write_whole(page, render_scorecard(card, keeper.contract.metadata.name))
         emit({**card.document(), "page": str(page)}, output, lambda console: _table(console, card))

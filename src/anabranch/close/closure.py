@@ -9,8 +9,8 @@ from typing import Protocol
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
 from anabranch.gates.approval import approvals_of
-from anabranch.gates.roles import rollback_overrides_of
 from anabranch.gates.overrides import Override, overrides_of
+from anabranch.gates.roles import rollback_overrides_of
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan, ranges_document
 from anabranch.replay.slice_ledger import SliceLedger, total

@@ -43,6 +43,10 @@ GATES: Mapping[str, Gate] = {
 }
 
 
+CARD = "gates"
+"""The kind of evidence that a whole card is kept as, of `plan/<hash>`."""
+
+
 class GateClosedError(AnabranchError):
     code = "gates.closed"
     exit_code = ExitCode.REFUSED

@@ -13,10 +13,11 @@ from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.gates import compatibility, rollback, schema, storage_path
-from anabranch.gates.evidence import Evidence
+from anabranch.gates.evidence import Evidence, keep_evidence
 from anabranch.gates.facts import Facts
 from anabranch.gates.overrides import Override, keep_override, overrides_of
-from anabranch.gates.scorecard import GATES, Scorecard, require_open, score
+from anabranch.gates.roles import require_named_operator, require_operator
+from anabranch.gates.scorecard import CARD, GATES, Scorecard, require_open, score
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
 from anabranch.replay.staging import epoch_of
@@ -100,6 +101,7 @@ class Gatekeeper:
                 next_step=f"one of {', '.join(GATES)}",
                 gate=gate,
             )
+        self._require_operator()
         stands = next(each for each in self.score().judgements if each.gate == gate)
         return keep_override(
             self.store.writer,
@@ -112,12 +114,27 @@ class Gatekeeper:
             words=stands.words,
         )
 
+    def keep(self, card: Scorecard) -> None:
+        """Put the card itself on record, for who reads the run's record where nothing can be looked at."""
+        ends = [each.good_until for each in card.judgements if each.good_until is not None]
+        until, subject = min(ends, default=card.at), f"plan/{card.plan}"
+        writer = self.store.writer
+        keep_evidence(writer, CARD, subject, card.document(), by=self.person, good_until=until, run_id=self.run)
+
+    def _require_operator(self) -> None:
+        roles = self.workplace.loaded.settings.roles
+        if self.run is None:
+            require_named_operator(roles, self.person, "override a gate")
+        else:
+            require_operator(roles, self.person, self.store.reader.run(self.run), "override a gate of")
+
     @property
     def _overrides(self) -> dict[str, Override]:
         return dict(overrides_of(self.store.reader, run_id=self.run, contract=self.plan.contract))
 
     def _facts(self) -> Facts:
         table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
+        settings = self.workplace.loaded.settings
         drifts: tuple[Drift, ...] = ()
         if self.run is not None:
             state = self.store.reader.run(self.run).state
@@ -131,7 +148,8 @@ class Gatekeeper:
             live=look_at_live(self.workplace, self.pipeline),
             closing=look_at_closing(self.workplace.state / "runs", self.store),
             residency=table.properties.get(RESIDENCY),
-            metrics=self.workplace.loaded.settings.metrics.port is not None,
+            approvers=tuple(settings.roles.approvers) if settings.needs_approval else None,
+            metrics=settings.metrics.port is not None,
             evidence=self._measures.known(),
             run=self.run,
         )

@@ -128,6 +128,9 @@ def test_offsets_that_are_gone_and_the_plan_of_a_table_that_is_another(
             "red",
             "green",
         ]
+        assert main(["runbook", run.run_id, "--project", str(scene.shop.folder)]) == 0
+        assert "storage-path" in (run.folder / "runbook.md").read_text()
+        capsys.readouterr()
         table = scene.shop.catalog.load_table("shop.orders")
         with table.update_spec() as change:
             change.remove_field("ordered_at_day")
@@ -165,3 +168,7 @@ def test_a_gate_is_answered_for_by_name(
     assert (kept["by"], kept["reason"], kept["colour"]) == ("ada", "mails are off", "red")
     page = Path(scene.shop.folder / ".anabranch" / "gates" / "fix.html").read_text()
     assert "Overridden by ada" in page
+    project = scene.shop.folder / "anabranch.yaml"
+    project.write_text(project.read_text().replace("    dev:\n", "    dev:\n      roles: {operators: [bob]}\n", 1))
+    assert main(said) == 3
+    assert "roles.not-operator" in capsys.readouterr().err
