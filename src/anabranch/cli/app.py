@@ -95,6 +95,10 @@ app.command()(approve)
 app.command()(revoke)
 app.command()(runbook)
 
+from anabranch.cli.gates import gates  # noqa: E402
+
+app.add_typer(gates)
+
 from anabranch.cli.keep import keep  # noqa: E402
 from anabranch.cli.live import live  # noqa: E402
 

@@ -76,6 +76,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
     from anabranch.cli.watching import watching
     from anabranch.replay.replayer import End
     from anabranch.runs.states import State
+    from anabranch.wiring.gates import READS
 
     words = stderr()
     twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control's"
@@ -83,6 +84,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
     with backfill.hold() as hold:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
             lanes = 1 if backfill.plan.control is None else 2
+            backfill.gates.measure(lambda said: words.print(said, markup=False), READS)
             watch = watching(lanes * sum(piece.width for piece in backfill.plan.slices), backfill.lag)
             with watch.shown():
                 end = backfill.replay(hold, watch)
@@ -90,6 +92,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
                 _stopped(backfill, end, output)
         words.print("Validating …", markup=False)
         report = _validated(backfill, hold)
+        _rehearse_the_way_back(backfill, report)
     show(backfill, report, output)
 
 
@@ -122,6 +125,15 @@ def _after(backfill: BackfillRun) -> str:
 
     verb = "promote" if is_cleared(backfill, datetime.now(timezone.utc)) else "approve"
     return f"anabranch {verb} {backfill.run_id}"
+
+
+def _rehearse_the_way_back(backfill: BackfillRun, report: Report) -> None:
+    """Before a promotion is offered."""
+    from anabranch.validate.report import Verdict
+    from anabranch.wiring.gates import WAY_BACK
+
+    if report.verdict is Verdict.ACCEPTED:
+        backfill.gates.measure(lambda said: stderr().print(said, markup=False), WAY_BACK)
 
 
 def _validated(backfill: BackfillRun, hold: Hold) -> Report:

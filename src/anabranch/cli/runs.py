@@ -70,6 +70,7 @@ def describe(
     """Everything on record about one run: contract, plan, ledger, validation, commits."""
     from anabranch.close.closure import slice_ledgers
     from anabranch.gates.approval import approvals_of
+    from anabranch.gates.overrides import overrides_of
     from anabranch.replay.slice_ledger import total
 
     with run_in_hand(run, project, context) as backfill:
@@ -93,6 +94,12 @@ def describe(
             "ledger": {"bytes": bytes_read, **account.document()},
             "steps": steps,
             "approvals": [each.document() for each in approvals_of(backfill.store.reader, backfill.run)],
+            "overrides": [
+                each.document()
+                for each in overrides_of(
+                    backfill.store.reader, run_id=backfill.run_id, contract=backfill.plan.contract
+                ).values()
+            ],
             "folder": str(backfill.folder),
         }
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
 from anabranch.gates.approval import approvals_of
+from anabranch.gates.overrides import Override, overrides_of
 from anabranch.gates.roles import rollback_overrides_of
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan, ranges_document
@@ -80,9 +81,14 @@ class Closure:
             "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),
+            "overrides": [each.document() for each in self._overrides()],
             "isolation": self.certify().document(),
             "audit": self.hold.reader.verify_audit().as_dict(),
         }
+
+    def _overrides(self) -> Iterable[Override]:
+        """Gates that somebody has answered for instead of passing."""
+        return overrides_of(self.hold.reader, run_id=self.hold.run_id, contract=self.hold.run.contract_hash).values()
 
 
 def _range(part: TargetPart) -> list[str] | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from anabranch.contract.columns import check_columns, ddl
+from anabranch.contract.effects import Effects
 from anabranch.contract.transform import Transform
 from anabranch.contract.window import EventWindow
 from anabranch.project.model import Envelope, Part, Positive, Whole, Words
@@ -219,6 +220,17 @@ class PipelineSpec(Part):
         default=Quarantine(),
         description="What becomes of records that can't be decoded.",
         examples=[{"maxRecords": 1000}],
+    )
+    effects: Effects | None = Field(
+        default=None,
+        description="What the transform does besides giving rows: `none`, or each effect with what a replay makes "
+        "of it.",
+        examples=["none", [{"name": "mail to the customer", "suppressed": True}]],
+    )
+    residency: Words | None = Field(
+        default=None,
+        description="Where the data must stay; the target carries the same word as its property `residency`.",
+        examples=["eu"],
     )
 
     @model_validator(mode="after")

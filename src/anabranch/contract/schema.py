@@ -47,4 +47,6 @@ def _without_null(node: Any) -> Any:
         if len(sides) == 1:
             del node["anyOf"]
             node = {**sides[0], **node}
+        else:
+            node["anyOf"] = sides
     return node

@@ -65,6 +65,12 @@ def require_operator(roles: RoleSettings, who: str, run: Run, act: str) -> None:
         raise _not_operator(roles, who, f"{act} a run of {run.author}", NOTHING_TOUCHED)
 
 
+def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
+    """Of what counts for every run of a contract, before any of them has an author."""
+    if roles.operators and who not in roles.operators:
+        raise _not_operator(roles, who, act, NOTHING_TOUCHED)
+
+
 def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
     """Whether a rollback by `who` goes against the roles; `authority` is whom the contract names."""
     return bool(roles.rollback) and who not in (*roles.rollback, authority)

@@ -12,7 +12,7 @@ import psutil
 
 from anabranch.adapters.embedded.process import SAME_START_SECONDS, alive, find_marked, launch
 from anabranch.adapters.embedded.state import Process
-from anabranch.adapters.kafka.progress import committed
+from anabranch.adapters.kafka.groups import committed
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.contract.code import code_digest
 from anabranch.errors import AnabranchError

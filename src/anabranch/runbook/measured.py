@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable
 
 from anabranch.gates.evidence import Evidence
+from anabranch.gates.scorecard import CARD
 from anabranch.runbook.book import Block, Code, Missing, Text, facts, grid
 from anabranch.runbook.situation import Situation
 from anabranch.runs.audit import AuditRecord
 
 GATES = ("compatibility", "storage", "schema", "rollback", "drill")
-KINDS = ("rehearsal", "cost", *GATES)
+KINDS = ("rehearsal", "cost", CARD, *GATES)
 """Of evidence, that a runbook shows."""
 
 
@@ -41,10 +42,23 @@ def cost(now: Situation) -> tuple[Block, ...]:
 
 def gates(now: Situation) -> tuple[Block, ...]:
     found = _or_missing(now, GATES, f"gates {now.run.id}")
+    card = now.measured(CARD)
+    if card:
+        found = _card(card[0]), *found
     overrides = [each for each in now.records if each.action.endswith(".override")]
     if not overrides:
         return found
     return *found, grid(("Overridden", "By", "When", "Reason"), (_override(each) for each in overrides))
+
+
+def _card(kept: Evidence) -> Block:
+    """As it was judged then; `anabranch gates` judges anew."""
+    gates: list[dict[str, str | None]] = kept.found["gates"]  # type: ignore[assignment]
+    rows = (
+        (each["gate"] or "", each["colour"] or "", each["words"] or "", each["owner"] or "", each["to_green"] or "")
+        for each in gates
+    )
+    return grid((f"Gate, {kept.at:%Y-%m-%d %H:%M}", "Colour", "Says", "Answers for it", "Turns green by"), rows)
 
 
 def _or_missing(now: Situation, kinds: Iterable[str], command: str) -> tuple[Block, ...]:

@@ -50,6 +50,7 @@ from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.control import with_control
+from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
 from anabranch.wiring.slice_writers import control_writer, run_folder, slice_writer, stream_folder
@@ -129,6 +130,11 @@ class BackfillRun:
         return kind(self.workplace.catalog.open(), self.plan.target.table)
 
     @property
+    def gates(self) -> Gatekeeper:
+        person = operator()[1]
+        return Gatekeeper(self.workplace, self.store, self.plan, self.contract, self.pipeline, person, self.run_id)
+
+    @property
     def folder(self) -> Path:
         """Where people find what the run has left: the validation's page, the closure record."""
         return run_folder(self.workplace, self.run_id)
@@ -178,6 +184,8 @@ class BackfillRun:
             flag=lambda drift: self._flag(hold, drift),
         )
         guard.check()
+        if slices is None:
+            self.gates.require_for_replay()
         budget = self.contract.spec.budget
         return Replayer(
             hold,
@@ -227,6 +235,8 @@ class BackfillRun:
     def promote(self, hold: Hold, watch: Watch, now: datetime) -> int:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
+        if self.run.state not in (State.PROMOTING, State.PROMOTED):
+            self.gates.require_for_promotion()
         try:
             return self._catch_up_and_join(hold, watch, now)
         finally:

@@ -99,7 +99,7 @@ class IcebergTarget:
                     point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
                 require(tx, {branch: None})
 
-        self._change_refs(change)
+        self.change_refs(change)
 
     def hand_over(self, old: str, new: str) -> None:
         """Give staging to the next epoch: the old branch is gone, so whoever still holds it can commit nothing."""
@@ -111,7 +111,7 @@ class IcebergTarget:
                 remove_refs(tx, [old])
                 require(tx, {old: head, new: None})
 
-        self._change_refs(change)
+        self.change_refs(change)
 
     def staged(self, branch: str, base: int) -> list[StagedSlice]:
         """The slices that the branch holds, oldest first: the authority on progress."""
@@ -201,7 +201,7 @@ class IcebergTarget:
             require(tx, {MAIN: head, staging.branch: staging.snapshot})
             made[:] = [head]
 
-        self._change_refs(change)
+        self.change_refs(change)
         return Scratch(staging.scratch, made[0])
 
     def put_back(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
@@ -247,7 +247,7 @@ class IcebergTarget:
         def change(table: Table, tx: Transaction) -> None:
             remove_refs(tx, [ref for ref in table.metadata.refs if ref.startswith(f"ab_{run}_")])
 
-        self._change_refs(change)
+        self.change_refs(change)
 
     def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
         """Remove the branches of a superseded epoch, if a later one has its own or staging is `unused` altogether.
@@ -267,9 +267,9 @@ class IcebergTarget:
                 remove_refs(tx, stray)
                 require(tx, stray)
 
-        self._change_refs(change)
+        self.change_refs(change)
 
-    def _change_refs(self, change: Callable[[Table, Transaction], None]) -> None:
+    def change_refs(self, change: Callable[[Table, Transaction], None]) -> None:
         """A change to our own refs only: when somebody committed to the table in between, look and do it again."""
         for attempt in range(ATTEMPTS):
             table = self.load()

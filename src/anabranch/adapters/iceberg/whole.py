@@ -58,12 +58,12 @@ class WholeTarget(IcebergTarget):
             remove_refs(tx, _turns(table, run))
             point(tx, f"ab_{run}_turn_{until}", head, SnapshotRefType.TAG)
 
-        self._change_refs(change)
+        self.change_refs(change)
 
     def give_turn_back(self, run: str) -> None:
         """Let live go on. No change if nobody had asked."""
         if _turns(self.load(), run):
-            self._change_refs(lambda table, tx: remove_refs(tx, _turns(table, run)))
+            self.change_refs(lambda table, tx: remove_refs(tx, _turns(table, run)))
 
     def later(self, staging: Staging) -> Later:
         """Main's head, and live's commits since the promotion; an error if anybody else has changed the table."""
@@ -103,7 +103,7 @@ class WholeTarget(IcebergTarget):
             require(tx, {MAIN: refs[MAIN].snapshot_id, staging.branch: staging.snapshot})
             made[:] = [refs[MAIN].snapshot_id]
 
-        self._change_refs(change)
+        self.change_refs(change)
         return Scratch(staging.scratch, made[0])
 
     def put_back(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:

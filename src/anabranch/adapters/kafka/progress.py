@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anabranch.adapters.kafka.topics import SECONDS, admin, unreachable
-
 
 class GroupProgress:
     """Commits offsets to one group for one topic. It never subscribes, so no member shows and nothing is rebalanced."""
@@ -35,23 +33,3 @@ class GroupProgress:
 
     def __exit__(self, *_how: object) -> None:
         self._consumer.close()
-
-
-def committed(client: Mapping[str, str], group: str, topic: str) -> dict[int, int]:
-    """Where the group stands in each partition of the topic that it has committed to.
-
-    Asked only of a group that is there: on a cluster that has no group yet, the C client crashes the whole process.
-    """
-    from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
-
-    asking = admin(client)
-    asked = [ConsumerGroupTopicPartitions(group)]
-    try:
-        if group not in {each.group_id for each in asking.list_consumer_groups(request_timeout=SECONDS).result().valid}:
-            return {}
-        found = asking.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return {}
-        raise unreachable(client) from error
-    return {tp.partition: tp.offset for tp in found.topic_partitions if tp.topic == topic and tp.offset >= 0}

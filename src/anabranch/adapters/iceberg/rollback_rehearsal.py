@@ -1,0 +1,95 @@
+"""Rehearses a promotion and the way back on a branch of the table that nobody reads. Main is not touched; no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.refs import SnapshotRefType
+
+from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, remove_refs, replace_files, require
+from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.gates.rollback import RehearsedRollback
+from anabranch.plan.axis import TargetPart
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+
+TOTALS = ("total-records", "total-data-files", "total-delete-files")
+_SAID = {"anabranch.author": "rehearsal"}
+
+
+def rehearse_rollback(
+    target: IcebergTarget, name: str, part: TargetPart, staged: int | None, clock: Callable[[], float]
+) -> RehearsedRollback:
+    """Swap the part's files for those of the snapshot `staged`, or for none, and back; compare with main as it was.
+
+    By the same means as a promotion and its rollback, so that what would stand in their way stands in its way too.
+    The branch is removed whatever happens; closing the run `name` removes it as well, should the process be killed.
+    """
+    branch = f"ab_{name}_rehearsal"
+    begun = clock()
+    try:
+        head, swapped = _promote(target, branch, part, staged)
+        promoted = clock()
+        _go_back(target, branch, part, head)
+        returned = clock()
+        same = _as_before(target.load(), branch, part, head)
+    finally:
+        target.change_refs(lambda table, tx: remove_refs(tx, [each for each in (branch,) if each in table.refs()]))
+    return RehearsedRollback(
+        files_out=swapped[0],
+        files_in=swapped[1],
+        promote_seconds=round(promoted - begun, 3),
+        rollback_seconds=round(returned - promoted, 3),
+        same=same,
+        staged=staged is not None,
+    )
+
+
+def _promote(target: IcebergTarget, branch: str, part: TargetPart, staged: int | None) -> tuple[int, tuple[int, int]]:
+    """The head of main that the branch was made from, and how many files went out and came in."""
+    made: list[tuple[int, tuple[int, int]]] = []
+
+    def change(table: Table, tx: Transaction) -> None:
+        refs = table.metadata.refs
+        head, there = refs[MAIN].snapshot_id, refs.get(branch)
+        former = files_in(table, head, part)
+        wanted = {} if staged is None else files_in(table, staged, part)
+        point(tx, branch, head, SnapshotRefType.BRANCH, ONLY_THE_HEAD)
+        _swap(tx, branch, former, wanted)
+        require(tx, {branch: None if there is None else there.snapshot_id})
+        made[:] = [(head, (len(former.keys() - wanted.keys()), len(wanted.keys() - former.keys())))]
+
+    target.change_refs(change)
+    return made[0]
+
+
+def _go_back(target: IcebergTarget, branch: str, part: TargetPart, head: int) -> None:
+    def change(table: Table, tx: Transaction) -> None:
+        now = table.metadata.refs[branch].snapshot_id
+        _swap(tx, branch, files_in(table, now, part), files_in(table, head, part))
+        require(tx, {branch: now})
+
+    target.change_refs(change)
+
+
+def _swap(tx: Transaction, branch: str, present: Mapping[str, DataFile], wanted: Mapping[str, DataFile]) -> None:
+    out = [file for path, file in present.items() if path not in wanted]
+    put_in = [file for path, file in wanted.items() if path not in present]
+    replace_files(tx, branch, out, put_in, _SAID)
+
+
+def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
+    """The part has the very same files, and all of the table as many files and rows."""
+    now = table.metadata.refs[branch].snapshot_id
+    files = [{path: file.record_count for path, file in files_in(table, each, part).items()} for each in (head, now)]
+    return files[0] == files[1] and _totals(table, head) == _totals(table, now)
+
+
+def _totals(table: Table, snapshot: int) -> list[int]:
+    found = table.snapshot_by_id(snapshot)
+    said = {} if found is None or found.summary is None else found.summary.additional_properties
+    return [int(said.get(name, 0)) for name in TOTALS]

@@ -1,0 +1,106 @@
+"""Measures where a plan's offsets lie and how they read: a few megabytes are read, in no group, and thrown away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
+from anabranch.adapters.kafka.python_client import can_log_in, python_client
+from anabranch.adapters.kafka.sizes import partition_sizes
+from anabranch.adapters.kafka.topics import Topic, offset_ranges, topic_settings
+from anabranch.gates.storage_path import StoragePath
+from anabranch.plan.axis import EPOCH, FAR_AHEAD
+from anabranch.plan.intervals import common, union, width
+from anabranch.plan.slices import Ranges, offsets_in
+
+PROBE_BYTES = 4 * 1024 * 1024
+PROBE_SECONDS = 3.0
+_FETCH_BYTES = 1024 * 1024
+_FAR_AHEAD_MS = (FAR_AHEAD - EPOCH) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class _Probed:
+    bytes: int = 0
+    seconds: float = 0.0
+    first_ms: int | None = None
+    refused: str | None = None
+
+
+def measure_storage(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) -> StoragePath:
+    client = access.client(client_id)
+    settings = topic_settings(client, topic.name)
+    probed = _probe(client, topic.name, ranges, time.monotonic)
+    told = settings or {}
+    deletes = "delete" in told.get("cleanup.policy", "")
+    return StoragePath(
+        offsets=offsets_in(ranges),
+        tiered=_tiered(access, client_id, topic.name, ranges) if settings is None or _may_be_tiered(told) else 0,
+        bytes=_bytes(access, client_id, topic, ranges),
+        read_bytes=probed.bytes,
+        read_seconds=round(probed.seconds, 3),
+        refused=probed.refused,
+        first_ms=probed.first_ms,
+        settings_seen=settings is not None,
+        retention_ms=_limit(told, "retention.ms") if deletes else None,
+        retention_bytes=_limit(told, "retention.bytes") if deletes else None,
+    )
+
+
+def _tiered(access: KafkaAccess, client_id: str, topic: str, ranges: Ranges) -> int | None:
+    """How many of the offsets come before the first that is on a broker's own disk; None: nobody says."""
+    if not can_log_in(access):
+        return None
+    kafka = python_client()
+    from kafka.admin import OffsetSpec
+
+    asked = {kafka.TopicPartition(topic, number): OffsetSpec.EARLIEST_LOCAL for number in ranges}
+    try:
+        with kafka.KafkaAdminClient(**access.kafka_python(client_id)) as asking:
+            local = {place.partition: found.offset for place, found in asking.list_partition_offsets(asked).items()}
+    except kafka.errors.KafkaError:
+        # Brokers before 3.9 don't know the question. The gate is yellow then, and says what is not known.
+        return None
+    return sum(width(common(each, union([(0, max(0, local[number]))]))) for number, each in ranges.items())
+
+
+def _bytes(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) -> int | None:
+    """Each partition's size by the share of its offsets that is read; None: the cluster does not say."""
+    sizes = partition_sizes(access, client_id, topic.name, topic.partitions)
+    if any(number not in sizes for number in ranges):
+        return None
+    ends = offset_ranges(access.client(client_id), topic)
+    shares = {number: width(each) / max(1, ends[number][1] - ends[number][0]) for number, each in ranges.items()}
+    return round(sum(sizes[number] * share for number, share in shares.items()))
+
+
+def _probe(client: Mapping[str, str], topic: str, ranges: Ranges, clock: Callable[[], float]) -> _Probed:
+    """From the first offset of each partition on, until enough was read, nothing is left, or time is up."""
+    spans = {number: (each[0][0], each[-1][1]) for number, each in ranges.items()}
+    size, first, seen = 0, _FAR_AHEAD_MS, set[int]()
+    begun = last = clock()
+    try:
+        with bounded_reader(client, fetch_bytes=_FETCH_BYTES) as consumer:
+            for number, message in messages(consumer, topic, spans, PROBE_SECONDS):
+                if message is not None:
+                    size += len(message.value() or b"") + len(message.key() or b"")
+                    first, last = min(first, max(0, message.timestamp()[1])), clock()
+                seen.add(number)
+                if size >= PROBE_BYTES and seen == set(spans):
+                    break
+    except ReadRefusedError as refused:
+        return _Probed(refused=str(refused))
+    return _Probed(size, last - begun, first if size else None)
+
+
+def _may_be_tiered(told: Mapping[str, str]) -> bool:
+    return told.get("remote.storage.enable", "false") == "true"
+
+
+def _limit(told: Mapping[str, str], name: str) -> int | None:
+    number = int(told[name])
+    return None if number < 0 else number

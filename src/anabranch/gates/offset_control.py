@@ -1,0 +1,46 @@
+"""Gate: exactly which records are read is pinned, still there, and known to be all of them."""
+
+from __future__ import annotations
+
+from anabranch.gates.colour import Colour
+from anabranch.gates.facts import Facts
+from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.plan.completeness import Proof
+from anabranch.plan.drift import describe, error_of, forbids
+from anabranch.plan.slices import offsets_in
+
+NAME = "offset-control"
+
+
+def judge(facts: Facts) -> Judgement:
+    plan = facts.plan
+    proven = {Proof.MAP, Proof.WHOLE}
+    declared = sorted(number for number, proof in plan.source.proof.items() if proof not in proven)
+    findings = [
+        Finding(Colour.RED, describe(drift), error_of(plan, drift).next_step)
+        if forbids(drift)
+        else Finding(Colour.YELLOW, describe(drift), "plan again, if the added partitions matter")
+        for drift in facts.drifts
+    ]
+    if declared:
+        findings.append(
+            Finding(
+                Colour.YELLOW,
+                f"that partition {', '.join(map(str, declared))} is read completely rests on the declared slack",
+                f"anabranch zones build {plan.pipeline}, then plan again",
+            )
+        )
+    offsets = offsets_in(plan.source.ranges)
+    return judged(
+        NAME,
+        findings,
+        f"{offsets:,} offsets pinned by number, read committed, and known to hold every event of the range",
+        owner=facts.contract.spec.owner,
+        at=facts.now,
+        figures={
+            "offsets": offsets,
+            "isolation": plan.source.isolation,
+            "topic_uuid": plan.source.uuid,
+            "complete_by": {str(number): proof.value for number, proof in sorted(plan.source.proof.items())},
+        },
+    )

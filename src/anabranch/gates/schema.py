@@ -1,0 +1,73 @@
+"""Gate: records from all over the range can be decoded by the declared schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from anabranch.gates.colour import Colour
+from anabranch.gates.facts import Facts
+from anabranch.gates.gate import Finding, Judgement, aged, judged
+from anabranch.plan.slices import offsets_in
+
+NAME = "schema"
+KIND = "schema"
+LIFETIME = timedelta(days=7)
+A_FEW = 3
+"""Bad records of a sample that say something of the whole: one or two may be strays."""
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    partition: int
+    offset: int
+    reason: str
+
+    def document(self) -> dict[str, Any]:
+        return {"partition": self.partition, "offset": self.offset, "reason": self.reason}
+
+
+def document_of(sampled: int, bad: list[BadRecord], places: int, unread: int) -> dict[str, Any]:
+    """As evidence. Of bad records only where they are is kept, never what is in them."""
+    return {
+        "sampled": sampled,
+        "bad": len(bad),
+        "places": places,
+        "unread_places": unread,
+        "first_bad": [each.document() for each in bad[:SHOWN]],
+    }
+
+
+def judge(facts: Facts) -> Judgement:
+    evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
+    if evidence is None:
+        words = "no record of the range was tried"
+        return Judgement(NAME, Colour.YELLOW, words, owner, facts.now, to_green=facts.measure)
+    found: Mapping[str, Any] = evidence.found
+    findings = []
+    if found["bad"]:
+        findings.append(_of_bad(facts, found))
+    if found["unread_places"]:
+        words = f"{found['unread_places']} of {found['places']} places of the range could not be read"
+        findings.append(Finding(Colour.YELLOW, words, f"let this user read the topic, then {facts.measure}"))
+    elif not found["sampled"]:
+        findings.append(Finding(Colour.YELLOW, "the places that were tried hold no record", facts.measure))
+    otherwise = f"{found['sampled']:,} records from {found['places']} places of the range decode"
+    figures = {name: found[name] for name in ("sampled", "bad", "places", "first_bad")}
+    judgement = judged(NAME, findings, otherwise, owner=owner, at=evidence.at, figures=figures)
+    return aged(judgement, evidence, facts.now, facts.measure)
+
+
+def _of_bad(facts: Facts, found: Mapping[str, Any]) -> Finding:
+    bad, sampled, cap = found["bad"], found["sampled"], facts.pipeline.spec.quarantine.max_records
+    expected = bad * offsets_in(facts.plan.source.ranges) // sampled
+    first = found["first_bad"][0]
+    where = f"partition {first['partition']}, offset {first['offset']}: {first['reason']}"
+    words = f"{bad} of {sampled:,} sampled records can't be decoded ({where})"
+    if bad >= min(A_FEW, sampled) and expected > cap:
+        words += f"; that makes some {expected:,} in the range, and quarantine takes {cap:,}"
+        return Finding(Colour.RED, words, "correct source.schema in the pipeline, or raise quarantine.maxRecords")
+    return Finding(Colour.YELLOW, words + "; they would be set aside", "correct source.schema, or leave them aside")

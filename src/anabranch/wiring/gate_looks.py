@@ -1,0 +1,65 @@
+"""What the gates look at anew each time: whether the plan still holds, how live is, whether records can be kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+from anabranch.adapters.iceberg.facts import live_history
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.groups import committed
+from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import AnabranchError
+from anabranch.gates.facts import ClosingReading, LiveReading
+from anabranch.plan.drift import CodeChanged, Drift, check_drift
+from anabranch.plan.plan import Plan
+from anabranch.runs.states import State
+from anabranch.wiring.planning import ProjectPresent
+from anabranch.wiring.workplace import Workplace
+
+CLIENT_ID = "anabranch-gates"
+STILL_READING = frozenset({State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED})
+
+
+def look_for_drift(workplace: Workplace, pipeline: Pipeline, plan: Plan, state: State) -> tuple[Drift, ...]:
+    """Once all is staged, neither the offsets nor the code are needed any more."""
+    present = ProjectPresent(workplace, pipeline, plan).now()
+    if state in STILL_READING:
+        return tuple(check_drift(plan, present))
+    return tuple(each for each in check_drift(plan, present, needed={}) if not isinstance(each, CodeChanged))
+
+
+def look_at_live(workplace: Workplace, pipeline: Pipeline) -> LiveReading:
+    """By the consumer group, or where that has nothing by what live's commits to the table say."""
+    spec = pipeline.spec
+    client = workplace.kafka.client(CLIENT_ID)
+    try:
+        topic = describe_topic(client, spec.source.topic)
+        ends = offset_ranges(client, topic)
+        position, by = committed(client, spec.consumer_group, topic.name), "group"
+        if not position:
+            table = IcebergTarget(workplace.catalog.open(), spec.target.table).load()
+            position, by = dict(live_history(table, table.current_snapshot(), pipeline.metadata.name).ends), "table"
+    except AnabranchError as refused:
+        return LiveReading(None, None, refused.cause or refused.what)
+    if not position:
+        return LiveReading(None, None)
+    return LiveReading(sum(max(0, ends[p][1] - at) for p, at in position.items() if p in ends), by)
+
+
+def look_at_closing(folder: Path, store: SqlRunStore) -> ClosingReading:
+    """Writes a file where the record will be, and takes it away again."""
+    refused = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial = folder / f".gate-{uuid4().hex}"
+        trial.write_text("trial\n", encoding="utf-8")
+        trial.unlink()
+    except OSError as error:
+        refused = os.strerror(error.errno) if error.errno else str(error)
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return ClosingReading(str(folder), refused, shutil.disk_usage(there).free, store.reader.verify_audit())

@@ -1,0 +1,176 @@
+"""Measures what gates rest on and keeps it as evidence: the cluster tried out, the range sampled, the way back gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from anabranch.adapters.iceberg.facts import schema_digest
+from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, read_places
+from anabranch.adapters.kafka.compatibility import Trial
+from anabranch.adapters.kafka.storage import measure_storage
+from anabranch.adapters.kafka.topics import admin, describe_topic, unreachable
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.json_values import ValueCheck
+from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.reading import reading_digest
+from anabranch.errors import AnabranchError
+from anabranch.gates import capacity, compatibility, cost, rollback, schema, storage_path
+from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, read_evidence
+from anabranch.gates.schema import BadRecord
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import share_of
+from anabranch.wiring.gate_looks import CLIENT_ID
+from anabranch.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+PLACES = 8
+"""Of each partition's ranges, evenly spread, at which records are tried."""
+RECORDS = 25
+SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class GateMeasures:
+    """For one plan. What is kept names its subject, and what of it must be the same for it to count."""
+
+    workplace: Workplace
+    store: SqlRunStore
+    plan: Plan
+    pipeline: Pipeline
+    by: str
+    """Who is on record as having measured."""
+    run: str | None = None
+
+    def known(self) -> dict[str, Evidence]:
+        """The newest of each kind that is about this very backfill, whether it still counts or not."""
+        kinds = (compatibility, storage_path, capacity, cost, schema, rollback)
+        found = {each.KIND: self._newest(each.KIND) for each in kinds}
+        return {kind: evidence for kind, evidence in found.items() if evidence is not None}
+
+    def try_cluster(self, now: datetime) -> Evidence:
+        topic, group = self.plan.source.topic, self.pipeline.spec.consumer_group
+        probes, left = Trial(self.workplace.kafka, topic, group, uuid4().hex[:12])()
+        found = compatibility.document_of(probes, left, user=self._user, topic=topic)
+        return self._keep(compatibility.KIND, found, now + compatibility.LIFETIME)
+
+    def measure_storage(self, now: datetime) -> Evidence:
+        client = self.workplace.kafka.client(CLIENT_ID)
+        topic = describe_topic(client, self.plan.source.topic)
+        path = measure_storage(self.workplace.kafka, CLIENT_ID, topic, self.plan.source.ranges)
+        return self._keep(storage_path.KIND, path.document(), now + storage_path.LIFETIME)
+
+    def sample_schema(self, now: datetime) -> Evidence:
+        ranges = self.plan.source.ranges
+        pieces = [{p: share_of(each, number, PLACES) for p, each in ranges.items()} for number in range(PLACES)]
+        spans = [{p: each[0] for p, each in piece.items() if each} for piece in pieces]
+        check = ValueCheck(self.pipeline.spec)
+
+        def look(message: Message) -> tuple[int, int, str | None]:
+            return message.partition(), message.offset(), check.flaw(message.value())
+
+        samples: list[Mapping[int, tuple[tuple[int, int, str | None], ...]]] = []
+        try:
+            with bounded_reader(self.workplace.kafka.client(CLIENT_ID)) as reader:
+                for each in spans:
+                    samples.append(read_places(reader, self.plan.source.topic, each, look, RECORDS))
+        except ReadRefusedError:
+            samples.clear()  # none of the places was read, which is what the gate is told
+        tried = [each for sample in samples for records in sample.values() for each in records]
+        bad = [BadRecord(partition, offset, flaw) for partition, offset, flaw in tried if flaw is not None]
+        places = sum(map(len, spans))
+        found = schema.document_of(len(tried), bad, places, places - sum(map(len, samples)))
+        return self._keep(schema.KIND, found, now + schema.LIFETIME)
+
+    def rehearse_rollback(self, now: datetime, staged: int | None) -> Evidence:
+        """`staged` is the snapshot to be promoted; with none the range is only taken out and put back."""
+        name, part = self.run or f"gates-{self.plan.hash[:12]}", self.plan.target.partitions
+        try:
+            found = rehearse_rollback(self._target, name, part, staged, time.monotonic).document()
+        except AnabranchError as refused:
+            found = rollback.refusal_of(refused.code, refused.what, refused.next_step)
+        except Exception as error:
+            # Named and not quoted, since a catalog's client may quote its settings. Whatever it was, it is no way back.
+            words = f"the catalog or the store did not let it be done ({type(error).__name__})"
+            found = rollback.refusal_of(
+                "rollback.not-rehearsed", words, "let this user commit to branches of the table"
+            )
+        return self._keep(rollback.KIND, found, now + rollback.LIFETIME)
+
+    def _keep(self, kind: str, found: Mapping[str, Any], until: datetime) -> Evidence:
+        said = {**found, "about": self._about(kind)}
+        subject = self._subject(kind)
+        return keep_evidence(self.store.writer, kind, subject, said, by=self.by, good_until=until, run_id=self.run)
+
+    def _newest(self, kind: str) -> Evidence | None:
+        records = self.store.reader.audit(action=f"{ACTION}{kind}")
+        if not records:
+            return None  # so that nobody is asked for a subject's name who need not answer
+        subject, about = self._subject(kind), self._about(kind)
+        found = [each for each in map(read_evidence, records) if each.subject == subject]
+        same = [each for each in found if about is None or each.found.get("about") == about]
+        return same[-1] if same else None
+
+    def _subject(self, kind: str) -> str:
+        plan = self.plan
+        match kind:
+            case compatibility.KIND:
+                return f"cluster/{self._cluster}"
+            case storage_path.KIND | schema.KIND:
+                return f"topic/{plan.source.uuid}"
+            case rollback.KIND:
+                return f"table/{plan.target.table}"
+            case capacity.KIND:
+                return f"pipeline/{plan.pipeline}"
+            case _:
+                return f"plan/{plan.hash}"
+
+    def _about(self, kind: str) -> dict[str, Any] | None:
+        """What must be the same for a measurement to be about this backfill; None: its subject is enough."""
+        plan = self.plan
+        match kind:
+            case compatibility.KIND:
+                return {"user": self._user, "topic": plan.source.topic}
+            case storage_path.KIND:
+                return {"plan": plan.hash}
+            case schema.KIND:
+                return {"plan": plan.hash, "reading": reading_digest(self.pipeline.spec)}
+            case rollback.KIND:
+                return {"plan": plan.hash, **self._shape}
+            case _:
+                return None
+
+    @property
+    def _user(self) -> str:
+        login = self.workplace.kafka.login
+        return (login.username or login.cert_file or "" if login else "") or "anonymous"
+
+    @cached_property
+    def _cluster(self) -> str:
+        from confluent_kafka import KafkaException
+
+        client = self.workplace.kafka.client(CLIENT_ID)
+        asking = admin(client)
+        try:
+            return str(asking.describe_cluster(request_timeout=SECONDS).result().cluster_id)
+        except KafkaException as error:
+            raise unreachable(client) from error
+
+    @property
+    def _target(self) -> IcebergTarget:
+        return IcebergTarget(self.workplace.catalog.open(), self.plan.target.table)
+
+    @cached_property
+    def _shape(self) -> dict[str, Any]:
+        """Another table under the name, other columns or another partitioning: another way back."""
+        table = self._target.load()
+        return {"table": str(table.metadata.table_uuid), "schema": schema_digest(table), "spec": table.spec().spec_id}

@@ -1,0 +1,155 @@
+"""The gates of one backfill: what is missing is measured, all is judged, and nobody passes a red one unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.backfill import Backfill as Contract
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.gates import compatibility, rollback, schema, storage_path
+from anabranch.gates.evidence import Evidence, keep_evidence
+from anabranch.gates.facts import Facts
+from anabranch.gates.overrides import Override, keep_override, overrides_of
+from anabranch.gates.roles import require_named_operator, require_operator
+from anabranch.gates.scorecard import CARD, GATES, Scorecard, require_open, score
+from anabranch.plan.drift import Drift
+from anabranch.plan.plan import Plan
+from anabranch.replay.staging import epoch_of
+from anabranch.wiring.gate_looks import look_at_closing, look_at_live, look_for_drift
+from anabranch.wiring.gate_measures import GateMeasures
+from anabranch.wiring.workplace import Workplace
+
+READS = (storage_path.KIND, schema.KIND)
+"""What is measured by reading a little, and nothing else."""
+WAY_BACK = (rollback.KIND,)
+KINDS = (compatibility.KIND, *READS, *WAY_BACK)
+"""All that can be measured here."""
+RESIDENCY = "residency"
+"""The property of a table that says where its data must stay."""
+
+
+class GateUnknownError(AnabranchError):
+    code = "gates.unknown"
+    exit_code = ExitCode.USAGE
+
+
+@dataclass(frozen=True)
+class Gatekeeper:
+    """Of a run, or of a contract that was planned and not submitted."""
+
+    workplace: Workplace
+    store: SqlRunStore
+    plan: Plan
+    contract: Contract
+    pipeline: Pipeline
+    person: str
+    run: str | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+    """As evidence is dated."""
+
+    @cached_property
+    def _measures(self) -> GateMeasures:
+        return GateMeasures(self.workplace, self.store, self.plan, self.pipeline, self.person, self.run)
+
+    def score(self) -> Scorecard:
+        """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""
+        return score(self._facts(), self._overrides)
+
+    def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> None:
+        """Of these, whatever is missing or too old. All that is made anywhere for it is scratch, and is removed."""
+        now, known = self.clock(), self._measures.known()
+        todo: dict[str, tuple[str, Callable[[], Evidence]]] = {
+            compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
+            storage_path.KIND: ("Reading a little of the range …", lambda: self._measures.measure_storage(now)),
+            schema.KIND: ("Decoding a sample of the range …", lambda: self._measures.sample_schema(now)),
+            rollback.KIND: ("Rehearsing the way back …", lambda: self._rehearse(now)),
+        }
+        for kind in kinds:
+            if kind not in known or not known[kind].counts(now) or known[kind].found.get("refused") is not None:
+                words, act = todo[kind]
+                say(words)
+                act()
+
+    def require_for_replay(self) -> None:
+        """Measures nothing: what was never measured is yellow, and does not block."""
+        require_open(self.score(), untouched="Nothing was read; production is as before.")
+
+    def require_for_promotion(self) -> None:
+        """The way back must have been gone on this very table. If it was not, or too long ago, it is gone now."""
+        self.measure(lambda _: None, WAY_BACK)
+        require_open(self.score(), untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+
+    def _rehearse(self, now: datetime) -> Evidence:
+        """With what is staged, or before there is anything with nothing."""
+        target = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table)
+        branches = [] if self.run is None else target.branches(self.run)
+        staged = target.head(max(branches, key=epoch_of)) if branches else None
+        return self._measures.rehearse_rollback(now, staged)
+
+    def override(self, gate: str, reason: str) -> Override:
+        """Answer for a gate by name, whatever its colour. It stays on record and is shown with the run ever after."""
+        if gate not in GATES:
+            raise GateUnknownError(
+                f"There is no gate {gate!r}.",
+                untouched=NOTHING_TOUCHED,
+                next_step=f"one of {', '.join(GATES)}",
+                gate=gate,
+            )
+        self._require_operator()
+        stands = next(each for each in self.score().judgements if each.gate == gate)
+        return keep_override(
+            self.store.writer,
+            gate,
+            reason,
+            by=self.person,
+            contract=self.plan.contract,
+            run_id=self.run,
+            colour=stands.colour.value,
+            words=stands.words,
+        )
+
+    def keep(self, card: Scorecard) -> None:
+        """Put the card itself on record, for who reads the run's record where nothing can be looked at."""
+        ends = [each.good_until for each in card.judgements if each.good_until is not None]
+        until, subject = min(ends, default=card.at), f"plan/{card.plan}"
+        writer = self.store.writer
+        keep_evidence(writer, CARD, subject, card.document(), by=self.person, good_until=until, run_id=self.run)
+
+    def _require_operator(self) -> None:
+        roles = self.workplace.loaded.settings.roles
+        if self.run is None:
+            require_named_operator(roles, self.person, "override a gate")
+        else:
+            require_operator(roles, self.person, self.store.reader.run(self.run), "override a gate of")
+
+    @property
+    def _overrides(self) -> dict[str, Override]:
+        return dict(overrides_of(self.store.reader, run_id=self.run, contract=self.plan.contract))
+
+    def _facts(self) -> Facts:
+        table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
+        settings = self.workplace.loaded.settings
+        drifts: tuple[Drift, ...] = ()
+        if self.run is not None:
+            state = self.store.reader.run(self.run).state
+            drifts = look_for_drift(self.workplace, self.pipeline, self.plan, state)
+        return Facts(
+            now=self.clock(),
+            plan=self.plan,
+            contract=self.contract,
+            pipeline=self.pipeline,
+            drifts=drifts,
+            live=look_at_live(self.workplace, self.pipeline),
+            closing=look_at_closing(self.workplace.state / "runs", self.store),
+            residency=table.properties.get(RESIDENCY),
+            approvers=tuple(settings.roles.approvers) if settings.needs_approval else None,
+            metrics=settings.metrics.port is not None,
+            evidence=self._measures.known(),
+            run=self.run,
+        )

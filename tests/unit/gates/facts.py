@@ -1,0 +1,81 @@
+"""Facts of a backfill that nothing speaks against, to change one thing at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from tests.unit.plan.world import World, hourly
+
+from anabranch.gates.compatibility import Operation, Outcome, Probe, document_of
+from anabranch.gates.evidence import Evidence
+from anabranch.gates.facts import ClosingReading, Facts, LiveReading
+from anabranch.gates.rollback import RehearsedRollback
+from anabranch.gates.storage_path import StoragePath
+from anabranch.plan.completeness import Proof
+from anabranch.runs.audit import GENESIS, Anchor, Verdict
+
+NOW = datetime(2025, 7, 1, 12, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+STORAGE = StoragePath(100, 0, 10_000, 5000, 0.5, None, 0, True, None, None)
+ROLLBACK = RehearsedRollback(2, 3, 0.1, 0.2, True, True)
+REHEARSAL = {
+    "records_per_second": 1000.0,
+    "bytes_per_second": 9e6,
+    "bottleneck": "decode",
+    "live_lag_with": 10,
+    "live_lag_without": 5,
+    "live_latency_with": 3.0,
+    "live_latency_without": 2.0,
+}
+SAMPLE = {"sampled": 100, "bad": 0, "places": 8, "unread_places": 0, "first_bad": []}
+
+
+def probes(*changed: Probe) -> dict[str, Any]:
+    """All operations work but these."""
+    others = {each.operation: each for each in changed}
+    found = [others.get(each, Probe(each, Outcome.WORKS)) for each in Operation]
+    return document_of(found, [], user="anonymous", topic="shop.orders")
+
+
+def evidence(kind: str, found: dict[str, Any], age: timedelta = HOUR) -> Evidence:
+    """Measured so long ago, and good for a day."""
+    at = NOW - age
+    return Evidence(kind, "anything", at, at + timedelta(days=1), "ada", found)
+
+
+def good_facts(folder: Path) -> Facts:
+    """Everything measured an hour ago and found good."""
+    world = World.below(folder)
+    contract: dict[str, Any] = {"budget": {"cost": 5.0, "bytesPerSecond": "1MiB"}}
+    pipe = {
+        "effects": "none",
+        "residency": "eu",
+        "live": {"maxLagRecords": 100, "maxLatency": "10s"},
+        "quarantine": {"maxRecords": 10},
+    }
+    asked = world.asked(pipe=pipe, **contract)
+    plan = world.plan([hourly(60)], **contract).plan
+    proven = replace(plan, source=replace(plan.source, proof={0: Proof.MAP}))
+    found: dict[str, dict[str, Any]] = {
+        "compatibility": probes(),
+        "storage": STORAGE.document(),
+        "rehearsal": REHEARSAL,
+        "cost": {"amount": 4.5, "currency": "EUR"},
+        "schema": SAMPLE,
+        "rollback": ROLLBACK.document(),
+    }
+    return Facts(
+        now=NOW,
+        plan=proven,
+        contract=asked.backfill,
+        pipeline=asked.pipeline,
+        drifts=(),
+        live=LiveReading(7, "group"),
+        closing=ClosingReading("runs", None, 2**40, Verdict(Anchor(0, GENESIS))),
+        residency="eu",
+        metrics=True,
+        evidence={kind: evidence(kind, each) for kind, each in found.items()},
+    )
