@@ -54,10 +54,10 @@ class PipelineZones:
     def missing(self, *, anew: bool = False) -> tuple[Slice, ...]:
         """What is to be counted: what no zone counts, or everything."""
         counted = {} if anew else self.map.counted(self.key)
-        todo: dict[int, Intervals] = {
+        uncounted: dict[int, Intervals] = {
             partition: without(union([each]), counted.get(partition, ())) for partition, each in self.offsets().items()
         }
-        return cut({partition: each for partition, each in todo.items() if each}, OFFSETS_AT_ONCE)
+        return cut({partition: each for partition, each in uncounted.items() if each}, OFFSETS_AT_ONCE)
 
     def build(
         self, pieces: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None
