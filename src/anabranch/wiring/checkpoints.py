@@ -15,6 +15,7 @@ from anabranch.plan.axis import WholeTable
 from anabranch.plan.offsets import lookups, reach
 from anabranch.plan.states import State, last_good
 from anabranch.runs.canonical import instant_text
+from anabranch.wiring.target_catalog import target_catalog
 from anabranch.wiring.workplace import Workplace
 
 
@@ -50,7 +51,7 @@ class Checkpoints:
 def find_checkpoints(workplace: Workplace, pipeline: Pipeline, before: datetime | None) -> Checkpoints:
     """Every state of the target that is kept. The topic is asked only if there is a `before` to find in it."""
     spec = pipeline.spec
-    table = IcebergTarget(workplace.catalog.open(), spec.target.table).load()
+    table = IcebergTarget(target_catalog(workplace, pipeline), spec.target.table).load()
     found = states(table, pipeline.metadata.name)
     if before is None:
         return Checkpoints(spec.target.table, found)
