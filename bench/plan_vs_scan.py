@@ -21,13 +21,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import HourTransform
-from pyiceberg.types import DecimalType, NestedField, StringType, TimestamptzType
+from pyiceberg.types import NestedField, StringType, TimestamptzType
 
 from anabranch.adapters.embedded.stack import EmbeddedKafka
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.contract.load import load_pipelines
 from anabranch.plan.completeness import Moments
-from anabranch.plan.zones import BLOCK, HOUR, Span, Zone
+from anabranch.plan.zone_spans import HOUR, Span
+from anabranch.plan.zones import BLOCK, Zone
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import Workplace, open_workplace
@@ -36,26 +37,8 @@ from anabranch.wiring.zones import PipelineZones
 DAYS, PER_DAY, PARTITIONS, ROUNDS = 30, 40_000, 4, 5
 JUNE = datetime(2025, 6, 1, tzinfo=timezone.utc)
 NOW = JUNE + timedelta(days=40)
-SCHEMA = Schema(
-    NestedField(1, "order_id", StringType()),
-    NestedField(2, "customer", StringType()),
-    NestedField(3, "currency", StringType()),
-    NestedField(4, "amount", DecimalType(18, 2)),
-    NestedField(5, "amount_eur", DecimalType(18, 2)),
-    NestedField(6, "ordered_at", TimestamptzType()),
-)
-CONTRACT = {
-    "apiVersion": "anabranch/v1",
-    "kind": "Backfill",
-    "metadata": {"name": "hour"},
-    "spec": {
-        "pipeline": "orders",
-        "reason": "measured",
-        "owner": "bench",
-        "range": {"eventTime": {"from": "2025-06-15T10:00:00Z", "to": "2025-06-15T11:00:00Z"}},
-        "rollback": {"authority": "bench"},
-    },
-}
+FROM, TO = "2025-06-15T10:00:00Z", "2025-06-15T11:00:00Z"
+SCHEMA = Schema(NestedField(1, "order_id", StringType()), NestedField(2, "ordered_at", TimestamptzType()))
 
 
 @contextmanager
@@ -90,16 +73,25 @@ def fill(bootstrap: str) -> int:
 def make_table(workplace: Workplace) -> None:
     tables = workplace.catalog.open()
     tables.create_namespace("shop")
-    spec = PartitionSpec(PartitionField(6, 1000, HourTransform(), "ordered_at_hour"))
+    spec = PartitionSpec(PartitionField(2, 1000, HourTransform(), "ordered_at_hour"))
     table = tables.create_table("shop.orders", SCHEMA, partition_spec=spec)
     table.append(SCHEMA.as_arrow().empty_table())
+
+
+def hour_of(sample: Path) -> Path:
+    """The sample contract, for the one hour."""
+    text = sample.read_text().replace("2025-06-02T00:00:00Z", FROM).replace("2025-06-02T12:00:00Z", TO)
+    if FROM not in text or TO not in text:
+        raise AssertionError(f"{sample} has another range")
+    sample.write_text(text)
+    return sample
 
 
 def scan(bootstrap: str, total: int) -> None:
     """What finding the events takes with no map: every record read, every event time parsed. Plain and fast."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
     consumer.assign([TopicPartition("shop.orders", partition, 0) for partition in range(PARTITIONS)])
-    start, end = "2025-06-15T10:00:00", "2025-06-15T11:00:00"
+    start, end = FROM.removesuffix("Z"), TO.removesuffix("Z")
     found = seen = 0
     while seen < total:
         for message in consumer.consume(10_000, timeout=10):
@@ -113,12 +105,13 @@ def scan(bootstrap: str, total: int) -> None:
 def month_of_64(workplace: Workplace) -> float:
     """Seconds to look up one hour in a map of 64 partitions and 30 days, a zone for every five minutes."""
     zones, key, five = IcebergZones(workplace.catalog.open(), "shop.month"), MapKey("u", "r"), HOUR // 12
+    blocks = [(n * BLOCK, (n + 1) * BLOCK, n * five, (n + 1) * five - 1) for n in range(DAYS * 24 * 12)]
     zones.add(
         key,
         (
-            Zone(p, n * BLOCK, (n + 1) * BLOCK, BLOCK, 10**6, 0, (Span(n * five, (n + 1) * five - 1, BLOCK),), 0, 0)
+            Zone(p, start, end, BLOCK, 10**6, 0, (Span(low, high, BLOCK, start, end),), 0, 0)
             for p in range(64)
-            for n in range(DAYS * 24 * 12)
+            for start, end, low, high in blocks
         ),
     )
     return seconds(lambda: zones.look(key, Moments(400 * HOUR, 401 * HOUR)))
@@ -136,8 +129,7 @@ def measure(folder: Path, bootstrap: str) -> dict[str, float]:
     total = fill(bootstrap)
     zones = PipelineZones(workplace, load_pipelines(workplace.loaded)["orders"])
     zones.build(zones.missing(), lambda _: None)
-    contract = folder / "contracts" / "hour.yaml"
-    contract.write_text(json.dumps(CONTRACT))
+    contract = hour_of(folder / "contracts" / "fix-currency.yaml")
     planned = plan_backfill(workplace, contract, now=NOW)
     pairs = [
         (seconds(lambda: plan_backfill(workplace, contract, now=NOW)), seconds(lambda: scan(bootstrap, total)))

@@ -31,7 +31,7 @@ from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import open_workplace
 from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark import SparkForTests
-from tests.scenarios.shop import Onlooker
+from tests.scenarios.backfills import Onlooker
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 Rows = Counter[tuple[object, ...]]

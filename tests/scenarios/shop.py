@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from itertools import count
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -18,35 +16,23 @@ from confluent_kafka import KafkaException, Producer, TopicCollection, TopicPart
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.transforms import HourTransform
 from pyiceberg.types import DecimalType, NestedField, StringType, TimestamptzType
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.live import TOPIC, live_commit_id
-from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.code import code_digest
-from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
-from anabranch.plan.planner import Planned
-from anabranch.plan.slices import Slice, offsets_in
-from anabranch.project.scaffold import plan_project, write_project
-from anabranch.replay.replayer import SliceDone
-from anabranch.validate.report import Report
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import Workplace, open_workplace
+from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import QUIET, KafkaForTests, Record, eventually
 from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
-from tests.scenarios.checker import BUGGY, FIXED, Offsets, Row, Rows, between, differences, recomputed
+from tests.scenarios.backfills import JUNE, SECONDS, Backfills, Onlooker, edit, open_scene, write_scene
+from tests.scenarios.checker import BUGGY, FIXED, Offsets, Rows, between, differences, recomputed
 
-JUNE = datetime(2025, 6, 1, tzinfo=timezone.utc)
-NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 START, END = JUNE + timedelta(hours=2), JUNE + timedelta(hours=4)
 """The range, as whole partitions of the table. What is asked for is a little less."""
 TABLE = "shop.orders"
-SECONDS = 30
 OTHER_CODE = "b" * 64
 SCHEMA = Schema(
     NestedField(1, "order_id", StringType()),
@@ -94,33 +80,14 @@ def hours(of: Iterable[int] = range(6), each: int = 20, partitions: int = 2, beg
 
 
 @dataclass
-class Onlooker:
-    """Watches a replay, and may do something after a slice."""
+class Shop(Backfills):
+    table_name: ClassVar[str] = TABLE
+    pipeline_name: ClassVar[str] = "orders"
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
 
-    after_slice: Callable[[str], object] = lambda _: None
-    seen: list[str] = field(default_factory=list)
-
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
-        self.seen.append(piece.id)
-        self.after_slice(piece.id)
-
-    def resting(self, seconds: float, reason: str) -> None: ...
-
-    def interrupted(self) -> bool:
-        return False
-
-
-@dataclass
-class Shop:
-    workplace: Workplace
-    store: SqlRunStore
-    kafka: KafkaForTests
-    spark: SparkForTests
-    topic: str
     batch: int = 0
     live_offsets: list[tuple[Offsets, Mapping[str, str]]] = field(default_factory=list)
     """What live has written, oldest first, and by which rates."""
-    seconds: Iterator[int] = field(default_factory=count)
 
     @classmethod
     def open(
@@ -136,21 +103,16 @@ class Shop:
     ) -> Shop:
         """A project from the template, with a topic and a catalog of its own that the shared session knows."""
         topic = kafka.create_topic(kafka.unique_name("orders"), partitions, {"retention.ms": "-1", **(config or {})})
-        catalog = f"shop_{uuid4().hex[:12]}"  # the session keeps a catalog by its name for as long as it lives
-        write_project(plan_project(folder, "shop"))
-        _edit(folder / "anabranch.yaml", {"embedded\n      spark": f"{kafka.bootstrap}\n      {approval}\n      spark"})
-        _edit(folder / "anabranch.yaml", {"type: embedded": f"type: embedded\n        name: {catalog}"})
+        write_scene(folder, "shop", kafka, approval)
         said = {"topic: shop.orders": f"topic: {topic}", "slack: 1h": "slack: 10m", **(pipeline or {})}
-        _edit(folder / "pipelines" / "orders.yaml", said)
+        edit(folder / "pipelines" / "orders.yaml", said)
         (folder / "contracts" / "fix.yaml").write_text(json.dumps(CONTRACT))
-        workplace = open_workplace(folder, "dev")
-        for key, value in workplace.catalog.spark_options().items():
-            spark.session.conf.set(key, value)
+        workplace = open_scene(folder, spark)
         tables = workplace.catalog.open()
         tables.create_namespace("shop")
         spec = PartitionSpec(PartitionField(6, 1000, HourTransform(), "ordered_at_hour"))
         tables.create_table(TABLE, SCHEMA, partition_spec=spec)
-        return cls(workplace, workplace.store(), kafka, spark, topic)
+        return cls(workplace, kafka, topic, workplace.store(), spark)
 
     # The topic.
 
@@ -159,18 +121,6 @@ class Shop:
 
     def records(self, isolation: str = "read_committed") -> list[Record]:
         return self.kafka.read_all(self.topic, isolation)
-
-    def ends(self) -> dict[int, int]:
-        """Where each partition ends."""
-        from confluent_kafka import Consumer
-
-        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap, "group.id": "test-ends", **QUIET})
-        try:
-            numbers = consumer.list_topics(self.topic, timeout=SECONDS).topics[self.topic].partitions
-            asked = [TopicPartition(self.topic, number) for number in numbers]
-            return {tp.partition: consumer.get_watermark_offsets(tp, timeout=SECONDS)[1] for tp in asked}
-        finally:
-            consumer.close()
 
     @property
     def admin(self) -> AdminClient:
@@ -231,7 +181,7 @@ class Shop:
     @property
     def code(self) -> str:
         """Digest of the project's own transform, which is the corrected one."""
-        return code_digest(self.workplace.folder, load_pipelines(self.workplace.loaded)["orders"].pipeline)
+        return code_digest(self.workplace.folder, self.pipeline)
 
     def live(self, *, rates: Mapping[str, str] = BUGGY, code: str | None = OTHER_CODE) -> Rows:
         """One commit of live with everything that came since its last one; returns its rows."""
@@ -266,13 +216,6 @@ class Shop:
         table = pa.Table.from_pylist(listed, schema=SCHEMA.as_arrow())
         self.table().append(table, snapshot_properties=dict(said), branch=branch)
 
-    def table(self) -> Table:
-        return self.workplace.catalog.open().load_table(TABLE)
-
-    def rows(self, ref: str = "main") -> Rows:
-        found = self.table().scan().use_ref(ref).to_arrow().to_pylist()
-        return Counter(_row(row) for row in found)
-
     def call(self, procedure: str, **arguments: str) -> None:
         """One of Iceberg's procedures, on Spark, as an operator of the table would."""
         given = ", ".join(f"{name} => {value}" for name, value in {"table": f"'{TABLE}'", **arguments}.items())
@@ -286,40 +229,6 @@ class Shop:
         """Every snapshot that no ref protects."""
         later = (datetime.now(timezone.utc) + timedelta(minutes=1)).strftime("%Y-%m-%d %H:%M:%S")
         self.call("expire_snapshots", older_than=f"TIMESTAMP '{later}'", retain_last="1")
-
-    # Backfills.
-
-    def plan(self, slices: int = 3, store: SqlRunStore | None = None) -> BackfillRun:
-        """A run of its own, also of a plan that was made before."""
-        planned = self.planned(slices)
-        store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
-        run = submit(store, planned.plan, planned.asked.contract, now=moment, actor="ann")
-        return self.again(run.id, store)
-
-    def planned(self, slices: int) -> Planned:
-        contract = self.workplace.folder / "contracts" / "fix.yaml"
-        planned = plan_backfill(self.workplace, contract, now=NOW)
-        width = offsets_in(planned.plan.source.ranges)
-        return plan_backfill(self.workplace, contract, now=NOW, offsets_per_slice=-(-width // slices))
-
-    def again(self, run_id: str, store: SqlRunStore | None = None) -> BackfillRun:
-        """The run as another process would take it in hand."""
-        run = BackfillRun(open_workplace(self.workplace.folder, "dev"), store or self.store, run_id)
-        run.__dict__["_spark"] = self.spark.session
-        return run
-
-    def apply(self, run: BackfillRun, watch: Onlooker | None = None) -> Report:
-        with run.hold() as hold:
-            run.replay(hold, watch or Onlooker())
-            return run.validate(hold, NOW)
-
-    def promote(self, run: BackfillRun, watch: Onlooker | None = None) -> int:
-        with run.hold() as hold:
-            return run.promote(hold, watch or Onlooker(), NOW)
-
-    def roll_back(self, run: BackfillRun) -> int:
-        with run.hold() as hold:
-            return run.roll_back(hold)
 
     # What must be so, by the checker's own account.
 
@@ -365,15 +274,3 @@ def refusal(command: Callable[[BackfillRun, Onlooker], object], run: BackfillRun
     with pytest.raises(AnabranchError) as refused:
         command(run, watch)
     return refused.value
-
-
-def _row(row: Mapping[str, Any]) -> Row:
-    return tuple(row[name] for name in COLUMNS)
-
-
-def _edit(file: Path, changes: Mapping[str, str]) -> None:
-    text = file.read_text()
-    for old, new in changes.items():
-        assert old in text, f"{file.name} has no {old!r}"
-        text = text.replace(old, new, 1)
-    file.write_text(text)

@@ -16,7 +16,8 @@ from anabranch.validate.report import Verdict
 from anabranch.wiring.approval import Subject, approve, revoke, subject_of_run
 from anabranch.wiring.backfill import BackfillRun
 from tests.conformance.classes.dying import dying_at
-from tests.scenarios.shop import NOW, TABLE, Onlooker, Shop, hours, refusal
+from tests.scenarios.backfills import NOW, Onlooker
+from tests.scenarios.shop import TABLE, Shop, hours, refusal
 from tests.scenarios.test_catch_up import late
 
 ROLES = """approval: {lifetime: 2d, authorMayPromote: false}

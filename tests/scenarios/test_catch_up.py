@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from anabranch.validate.report import Verdict
-from tests.scenarios.shop import JUNE, Onlooker, Shop, order
+from tests.scenarios.backfills import JUNE, Onlooker
+from tests.scenarios.shop import Shop, order
 
 
 def late(number: int) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from pyiceberg.types import StringType
 
 from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
-from tests.scenarios.shop import Onlooker, Shop, refusal, staged_slices
+from tests.scenarios.backfills import Onlooker
+from tests.scenarios.shop import Shop, refusal, staged_slices
 
 
 def test_code_that_changes_between_slices_stops_the_run_and_the_former_code_lets_it_go_on(shop: Shop) -> None:

@@ -7,7 +7,8 @@ import pytest
 from anabranch.errors import AnabranchError
 from anabranch.runs.states import State
 from anabranch.wiring.backfill import BackfillRun
-from tests.scenarios.shop import Onlooker, Shop, refusal
+from tests.scenarios.backfills import Onlooker
+from tests.scenarios.shop import Shop, refusal
 from tests.scenarios.test_catch_up import files, late
 
 

@@ -20,8 +20,9 @@ from anabranch.wiring.backfill import BackfillRun
 from tests.conformance.classes.dying import dying_at
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
+from tests.scenarios.backfills import Onlooker
 from tests.scenarios.checker import BUGGY, FIXED, Row, Rows, between, recomputed
-from tests.scenarios.shop import CONTRACT, END, START, Onlooker, Shop, hours
+from tests.scenarios.shop import CONTRACT, END, START, Shop, hours
 from tests.scenarios.test_catch_up import late
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -17,8 +17,9 @@ from anabranch.runs.run import RangeHeldError
 from anabranch.runs.states import Event, State
 from anabranch.wiring.backfill import submit
 from anabranch.wiring.drill import Drill
+from tests.scenarios.backfills import JUNE, NOW, Onlooker
 from tests.scenarios.checker import FIXED, between, recomputed
-from tests.scenarios.shop import JUNE, NOW, Onlooker, Shop, hours
+from tests.scenarios.shop import Shop, hours
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 HOUR = timedelta(hours=1)

@@ -18,8 +18,9 @@ from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
 from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import Record, eventually
+from tests.scenarios.backfills import JUNE, Onlooker
 from tests.scenarios.checker import order_of
-from tests.scenarios.shop import JUNE, Onlooker, Shop, hours, order, refusal, staged_slices
+from tests.scenarios.shop import Shop, hours, order, refusal, staged_slices
 
 COMPACTED = {
     "cleanup.policy": "compact",

@@ -19,8 +19,9 @@ from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.workplace import open_workplace
 from anabranch.wiring.zones import PipelineZones
 from tests.fixtures.broker import Record
+from tests.scenarios.backfills import JUNE, NOW
 from tests.scenarios.checker import order_of
-from tests.scenarios.shop import JUNE, NOW, START, Shop, hours, order
+from tests.scenarios.shop import START, Shop, hours, order
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ABSURD = 9_223_372_036_854_775_807

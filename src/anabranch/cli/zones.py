@@ -71,7 +71,7 @@ def _show(work: PipelineZones, output: Format) -> None:
         "pipeline": work.loaded.name,
         "topic": {"name": work.topic.name, "uuid": work.topic.uuid},
         "reading": work.key.reading,
-        "table": work.map.table,
+        "table": work.table,
         "partitions": [each.document() for each in covered],
     }
     emit(document, output, lambda console: _table(console, work, covered))
@@ -87,7 +87,7 @@ def _table(console: Console, work: PipelineZones, covered: tuple[Covered, ...]) 
     from anabranch.plan.zone_summary import moment_text
     from anabranch.project.quantities import format_duration
 
-    console.print(f"zone map of {work.topic.name} in {work.map.table}", style="bold", markup=False)
+    console.print(f"zone map of {work.topic.name} in {work.table}", style="bold", markup=False)
     columns = ("partition", "offsets", "covered", "zones", "records", "first event", "last event", "late", "by up to")
     table = Table(*columns, box=None, pad_edge=True)
     for each in covered:

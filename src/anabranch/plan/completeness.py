@@ -15,12 +15,15 @@ from enum import Enum
 from anabranch.plan.axis import EPOCH, FAR_AHEAD, TargetPart, WholeTable
 from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
-from anabranch.plan.intervals import Intervals, common, union, width, without
+from anabranch.plan.intervals import Interval, Intervals, bridged, common, union, width, without
 from anabranch.plan.offsets import EndsBy, Missing, may_be_lost, reach
 from anabranch.plan.zones import BLOCK, PartitionZones, Zone, ZoneMap
 
 FEW = 10
 """Offsets that no zone counts are read whole, and so need no slack, while they are this part of what is read anyway."""
+BRIDGED = 20
+"""What is between two ranges is read too while all of that is this part of what is read: a range is a slice of its own,
+which costs more than reading a few records in vain."""
 
 
 class Proof(str, Enum):
@@ -56,7 +59,7 @@ class Reading:
     uncounted: int
     """Of these, how many no zone counts."""
     records: int
-    """In the zones that are read."""
+    """That are read where zones count, as many as there are at these offsets on the average."""
     in_range: int
     """Of these, how many may be in the range."""
     oldest: int | None
@@ -87,23 +90,25 @@ def reading_of(
     """
     by_slack = reach(facts, asked, slack, live)
     interest = union([(facts.earliest, facts.latest if live is None else min(live, facts.latest))])
-    touched, ruled_out = _sorted_out(known, moments)
-    needed = common(interest, without(_offsets(touched), ruled_out))
+    touched, held, ruled_out = _sorted_out(known, moments)
+    needed = common(interest, held)
     uncounted = without(without(interest, ruled_out), needed)
     declared = common(uncounted, union([(by_slack.start, by_slack.end)]))
     if whole is None:
         whole = known is not None and width(uncounted) <= max(BLOCK, width(needed) // FEW)
-    ranges = union((*needed, *(uncounted if whole else declared)))
+    wanted = union((*needed, *(uncounted if whole else declared)))
+    ranges = bridged(wanted, width(wanted) // BRIDGED)
     proof = _proof(asked, counted=width(interest) > width(uncounted), proven=whole or not uncounted)
     in_use = _overlapping(touched, needed)
+    in_range = sum(span.count for zone in in_use for span in zone.touched(moments.start, moments.end))
     return Reading(
         ranges=ranges,
         by=_ends_by(ranges, by_slack.end, by_slack.by, facts, live, proof),
         proof=proof,
         of_interest=width(interest),
         uncounted=width(uncounted),
-        records=sum(zone.count for zone in in_use),
-        in_range=sum(zone.in_range(moments.start, moments.end) for zone in in_use),
+        records=max(in_range, _records(in_use, ranges)),
+        in_range=in_range,
         oldest=min((zone.oldest for zone in in_use if zone.oldest is not None), default=None),
         possible=facts.latest > by_slack.start,
     )
@@ -120,9 +125,14 @@ def missing(
         if facts.earliest == 0 or live.get(number) == 0:
             continue
         gone = ((0, facts.earliest),)
-        touched, ruled_out = _sorted_out(zones.partitions.get(number), moments)
-        unknown = without(without(gone, ruled_out), _offsets(touched))
-        lost = _overlapping(touched, common(without(_offsets(touched), ruled_out), gone))
+        touched, held, ruled_out = _sorted_out(zones.partitions.get(number), moments)
+        unknown = without(without(gone, ruled_out), held)
+        lost = [
+            span.high
+            for zone in _overlapping(touched, common(held, gone))
+            for span in zone.touched(moments.start, moments.end)
+            if span.start < facts.earliest
+        ]
         declared = bool(unknown) and may_be_lost(facts, asked, slack)
         if declared or lost:
             yield Missing(
@@ -130,28 +140,35 @@ def missing(
                 facts.earliest,
                 kept_from=None if facts.first is None else facts.first.timestamp,
                 declared=declared,
-                lost_until=min(max(zone.spans[-1].high for zone in lost), moments.end - 1) if lost else None,
+                lost_until=min(max(lost), moments.end - 1) if lost else None,
             )
 
 
-def _sorted_out(known: PartitionZones | None, moments: Moments) -> tuple[list[Zone], Intervals]:
-    """The zones that may hold an event of the range, and the offsets at which some zone has none.
+def _sorted_out(known: PartitionZones | None, moments: Moments) -> tuple[list[Zone], Intervals, Intervals]:
+    """The zones that may hold an event of the range, the offsets where, and those at which some zone has none.
 
     What one zone rules out is ruled out, though another one that counts it too is less exact.
     """
     if known is None:
-        return [], ()
-    touched, ruled_out = [], list(known.elsewhere)
+        return [], (), ()
+    touched: list[Zone] = []
+    held: list[Interval] = []
+    ruled_out = list(known.elsewhere)
     for zone in known.zones:
-        if zone.touches(moments.start, moments.end):
+        here = zone.held(moments.start, moments.end)
+        held += here
+        ruled_out += without([(zone.start, zone.end)], here)
+        if here:
             touched.append(zone)
-        else:
-            ruled_out.append((zone.start, zone.end))
-    return touched, union(ruled_out)
+    nowhere = union(ruled_out)
+    return touched, without(union(held), nowhere), nowhere
 
 
-def _offsets(zones: Iterable[Zone]) -> Intervals:
-    return union((zone.start, zone.end) for zone in zones)
+def _records(zones: list[Zone], ranges: Intervals) -> int:
+    """How many records of these zones are at these offsets, if they are spread evenly."""
+    counted = union((zone.start, zone.end) for zone in zones)
+    density = sum(zone.count for zone in zones) / max(1, width(counted))
+    return round(density * width(common(counted, ranges)))
 
 
 def _overlapping(zones: Iterable[Zone], offsets: Intervals) -> list[Zone]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 Interval = tuple[int, int]
 Intervals = tuple[Interval, ...]
@@ -37,6 +37,14 @@ def fewer(intervals: Sequence[Interval], most: int) -> Intervals:
     gaps = sorted((after[0] - before[1], before[1]) for before, after in pairwise(intervals))
     closed = gaps[: max(0, len(intervals) - most)]
     return union((*intervals, *((start, start + wide) for wide, start in closed)))
+
+
+def bridged(intervals: Sequence[Interval], most: int) -> Intervals:
+    """The same with gaps closed, the smallest first, as far as these have no more than so many offsets together."""
+    gaps = sorted((after[0] - before[1], before[1]) for before, after in pairwise(intervals))
+    wide = accumulate(gap for gap, _ in gaps)
+    closed = [(start, start + gap) for (gap, start), total in zip(gaps, wide, strict=True) if total <= most]
+    return union((*intervals, *closed))
 
 
 def width(intervals: Iterable[Interval]) -> int:

@@ -39,7 +39,7 @@ class MapUse:
     uncounted: int
     """Of these, how many no zone counts."""
     records: int
-    """In the zones that are read."""
+    """That are read where zones count, about."""
     in_range: int
     """Of these, how many may be in the range."""
 

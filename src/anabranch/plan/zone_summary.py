@@ -10,7 +10,8 @@ from typing import Any
 from anabranch.plan.axis import EPOCH
 from anabranch.plan.intervals import Intervals, common, union, width
 from anabranch.plan.slices import Offsets
-from anabranch.plan.zones import HOUR, Zone
+from anabranch.plan.zone_spans import HOUR
+from anabranch.plan.zones import Zone
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,24 @@
-"""Zones: what is known of the event times in one block of offsets. Facts that never change; pure.
+"""Zones: what is known of the event times in a stretch of offsets. Facts that never change; pure.
 
 A record never changes, and retention and compaction only remove records: so what a zone says stays true as a bound
 for ever, doubled and overlapping zones do no harm, and a lost one leaves a hole that is known to be one.
+
+A zone ends with its block of offsets, and before that where the hours have moved on. So a partition has at most a
+zone for each block and one more for some hours, whatever the order of its events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from anabranch.plan.intervals import Interval
+from anabranch.plan.intervals import Interval, Intervals, union, width
 from anabranch.plan.slices import Offsets
+from anabranch.plan.zone_spans import CELL, MOST_SPANS, Span, area, gathered
 
 BLOCK = 4096
-"""Offsets in a whole zone. A late event costs the reading of its block, so a block is kept small."""
-HOUR = 3_600_000_000
-"""In microseconds. No target is partitioned more finely, so that a span within an hour is in a range or is not."""
-MOST_SPANS = 16
-"""Of one zone. Beyond it the nearest spans become one, which widens what may be in the range and never narrows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """So many events, none earlier than `low` or later than `high` (microseconds since 1970)."""
-
-    low: int
-    high: int
-    count: int
+"""Offsets that a zone has at most, unless there is no record in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +39,23 @@ class Zone:
     newest: int | None
     """The broker's timestamps (milliseconds), as far as they can be told."""
 
-    def touches(self, start: int, end: int) -> bool:
-        """Whether an event of [start, end) may be in it."""
-        return any(span.low < end and span.high >= start for span in self.spans)
+    def touched(self, start: int, end: int) -> tuple[Span, ...]:
+        """Where events of [start, end), in µs, may be in it."""
+        return tuple(span for span in self.spans if span.touches(start, end))
 
-    def in_range(self, start: int, end: int) -> int:
-        """How many events of [start, end) may be in it."""
-        return sum(span.count for span in self.spans if span.low < end and span.high >= start)
+    def held(self, start: int, end: int) -> Intervals:
+        """The offsets at which an event of [start, end) may be."""
+        return union((span.start, span.end) for span in self.touched(start, end))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Records of one block that were counted together: those of one hour, or (`low` is None) of no usable time."""
+    """Records of one cell that were counted together: those of one hour, or (`low` is None) of no usable time."""
 
     partition: int
-    block: int
+    first: int
+    last: int
+    """Their offsets."""
     count: int
     bad: int
     """Of these, how many can't be decoded."""
@@ -99,8 +92,8 @@ def zones_of(offsets: Offsets, groups: Iterable[Group]) -> tuple[Zone, ...]:
     """The zones of these offsets, all of which were read; stretches without a visible record included."""
     counted: dict[int, dict[int, list[Group]]] = {}
     for group in groups:
-        counted.setdefault(group.partition, {}).setdefault(group.block, []).append(group)
-    return tuple(
+        counted.setdefault(group.partition, {}).setdefault(group.first // CELL, []).append(group)
+    return combine(
         zone
         for partition, (start, end) in sorted(offsets.items())
         for zone in _tiled(partition, start, end, counted.get(partition, {}))
@@ -108,40 +101,107 @@ def zones_of(offsets: Offsets, groups: Iterable[Group]) -> tuple[Zone, ...]:
 
 
 def combine(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """The same facts in fewer zones: neighbours of one block become one, and what repeats part of it is dropped.
-
-    Of two that count the same offsets the one with fewer records stays: it was made after a compaction.
-    """
+    """The same facts in fewer zones: neighbours become one, and what repeats others is dropped."""
     combined: list[Zone] = []
-    for zone in sorted(zones, key=lambda each: (each.partition, each.start, -each.end, each.count)):
-        last = combined[-1] if combined else None
-        if last is None or last.partition != zone.partition or zone.start > last.end:
+    ordered = sorted(zones, key=lambda each: (each.partition, each.start, -each.end, each.count, _cost(each)))
+    for zone in _unrepeated(ordered):
+        joined = _as_one(combined[-1], zone) if combined else None
+        if joined is None:
             combined.append(zone)
-        elif zone.end <= last.end and _one_block(last):
-            continue
-        elif zone.start == last.end and (_empty(last, zone) or last.start // BLOCK == (zone.end - 1) // BLOCK):
-            combined[-1] = _joined(last, zone)
         else:
-            combined.append(zone)
+            combined[-1] = joined
     return tuple(combined)
+
+
+def _unrepeated(zones: Sequence[Zone]) -> Iterator[Zone]:
+    """Of zones that count the same offsets those with fewer records, which were made after a compaction; else the
+    smaller ones, which are more exact."""
+    passed: set[int] = set()
+    for at, zone in enumerate(zones):
+        if at in passed:
+            continue
+        inside = [each for each in _inside(zones, at) if each not in passed] if _one_block(zone) else []
+        passed.update(inside)
+        parts = tuple(_unrepeated([zones[each] for each in inside]))
+        yield from parts if len(parts) > 1 and _replace(parts, zone) else (zone,)
+
+
+def _inside(zones: Sequence[Zone], at: int) -> Iterator[int]:
+    """The zones after this one that count nothing but what it counts."""
+    zone = zones[at]
+    for later in range(at + 1, len(zones)):
+        if zones[later].partition != zone.partition or zones[later].start >= zone.end:
+            return
+        if zones[later].end <= zone.end:
+            yield later
+
+
+def _replace(parts: Sequence[Zone], whole: Zone) -> bool:
+    """Whether the parts count all that the whole one counts, once, and no more records."""
+    offsets = [(part.start, part.end) for part in parts]
+    tiled = union(offsets) == ((whole.start, whole.end),) and width(offsets) == whole.end - whole.start
+    return tiled and sum(part.count for part in parts) <= whole.count
+
+
+def _as_one(one: Zone, other: Zone) -> Zone | None:
+    """Two neighbours as one zone; None: they are none, or stay two."""
+    if one.partition != other.partition or one.end != other.start:
+        return None
+    if one.count == 0 and other.count == 0:
+        return _joined(one, other)
+    if one.start // BLOCK != (other.end - 1) // BLOCK:
+        return None
+    joined = _joined(one, other)
+    return None if _moved_on(one, other) and _many(joined) else joined
+
+
+def _many(zone: Zone) -> bool:
+    """Whether it is wide enough, and has spans enough, to be better off as two. Half of the spans are left for events
+    that come late: where they get too many, hours become one."""
+    return len(zone.spans) > MOST_SPANS // 2 and zone.end - zone.start > CELL
+
+
+def _moved_on(one: Zone, other: Zone) -> bool:
+    """Whether most events of the other one are of later hours than most of the first. Disorder is not: were zones cut
+    by it, a topic out of order would have a zone for a few records each, and none would rule out anything."""
+    first, then = _quartile(one, 3), _quartile(other, 1)
+    return first is not None and then is not None and first.high < then.low
+
+
+def _quartile(zone: Zone, number: int) -> Span | None:
+    events, passed = sum(span.count for span in zone.spans), 0
+    for span in zone.spans:
+        passed += span.count
+        if 4 * passed >= number * events:
+            return span
+    return None
+
+
+def _cost(zone: Zone) -> int:
+    return sum(area(span) for span in zone.spans)
 
 
 def _one_block(zone: Zone) -> bool:
     return zone.start // BLOCK == (zone.end - 1) // BLOCK
 
 
-def _empty(*zones: Zone) -> bool:
-    return all(zone.count == 0 for zone in zones)
-
-
-def _tiled(partition: int, start: int, end: int, blocks: Mapping[int, list[Group]]) -> Iterator[Zone]:
+def _tiled(partition: int, start: int, end: int, cells: Mapping[int, list[Group]]) -> Iterator[Zone]:
+    """A zone for each block with a record, and others where there is none. Where a block has many hours, the cells that
+    it may have to be made of."""
     reached = start
-    for block, groups in sorted(blocks.items()):
-        first, last = max(start, block * BLOCK), min(end, (block + 1) * BLOCK)
+    for block, same in groupby(sorted(cells), key=lambda cell: cell * CELL // BLOCK):
+        filled = list(same)
+        first, after = max(start, block * BLOCK), min(end, (block + 1) * BLOCK)
         if reached < first:
             yield Zone(partition, reached, first, 0, 0, 0, (), None, None)
-        yield _zone(partition, first, last, groups)
-        reached = last
+        whole = _zone(partition, first, after, [group for cell in filled for group in cells[cell]])
+        if _many(whole):
+            edges = [first, *(cell * CELL for cell in filled[1:]), after]
+            for cell, stretch in zip(filled, pairwise(edges), strict=True):
+                yield _zone(partition, *stretch, cells[cell])
+        else:
+            yield whole
+        reached = after
     if reached < end:
         yield Zone(partition, reached, end, 0, 0, 0, (), None, None)
 
@@ -154,8 +214,10 @@ def _zone(partition: int, start: int, end: int, groups: list[Group]) -> Zone:
         count=sum(each.count for each in groups),
         bytes=sum(each.bytes for each in groups),
         nulls=sum(each.count for each in groups if each.low is None or each.high is None),
-        spans=_spans(
-            Span(each.low, each.high, each.count) for each in groups if each.low is not None and each.high is not None
+        spans=gathered(
+            Span(each.low, each.high, each.count, each.first, each.last + 1)
+            for each in groups
+            if each.low is not None and each.high is not None
         ),
         oldest=min((each.oldest for each in groups if each.oldest is not None), default=None),
         newest=max((each.newest for each in groups if each.newest is not None), default=None),
@@ -170,21 +232,7 @@ def _joined(one: Zone, other: Zone) -> Zone:
         one.count + other.count,
         one.bytes + other.bytes,
         one.nulls + other.nulls,
-        _spans((*one.spans, *other.spans)),
+        gathered((*one.spans, *other.spans)),
         min((each for each in (one.oldest, other.oldest) if each is not None), default=None),
         max((each for each in (one.newest, other.newest) if each is not None), default=None),
     )
-
-
-def _spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Those of one hour as one, and the nearest ones together while there are too many."""
-    ordered = sorted(spans, key=lambda span: span.low)
-    joined = [_covering(tuple(same)) for _, same in groupby(ordered, key=lambda span: span.low // HOUR)]
-    while len(joined) > MOST_SPANS:
-        near = min(range(1, len(joined)), key=lambda at: joined[at].low - joined[at - 1].high)
-        joined[near - 1 : near + 1] = [_covering(tuple(joined[near - 1 : near + 1]))]
-    return tuple(joined)
-
-
-def _covering(spans: tuple[Span, ...]) -> Span:
-    return Span(spans[0].low, max(span.high for span in spans), sum(span.count for span in spans))

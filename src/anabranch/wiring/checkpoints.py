@@ -25,6 +25,7 @@ from anabranch.plan.states import State, last_good
 from anabranch.plan.stream import StreamCheckpoint
 from anabranch.plan.windows import first_touched
 from anabranch.runs.canonical import instant_text
+from anabranch.wiring.target_catalog import target_catalog
 from anabranch.wiring.workplace import Workplace
 
 
@@ -81,7 +82,7 @@ class Checkpoints:
 def find_checkpoints(workplace: Workplace, pipeline: Pipeline, before: datetime | None) -> Checkpoints:
     """Every state that is kept. The topic is asked only if there is a `before` to find in it."""
     spec, name = pipeline.spec, pipeline.metadata.name
-    catalog = workplace.catalog.open()
+    catalog = target_catalog(workplace, pipeline)
     table = IcebergTarget(catalog, spec.target.table).load()
     found = states(table, name)
     streams = KeptCheckpoints.of(workplace.state, name).all()

@@ -8,10 +8,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from pyiceberg.catalog import Catalog
-
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
-from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.lookups import IcebergLookups
@@ -24,8 +21,7 @@ from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
-from anabranch.errors import NOTHING_TOUCHED
-from anabranch.plan.asked import Asked, ask
+from anabranch.plan.asked import ask
 from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
 from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
@@ -39,6 +35,7 @@ from anabranch.plan.strategy import Strategy
 from anabranch.plan.windows import require_closed
 from anabranch.plan.zones import NO_MAP
 from anabranch.wiring.control import pin_control, with_control
+from anabranch.wiring.target_catalog import target_catalog
 from anabranch.wiring.workplace import Workplace
 
 
@@ -57,7 +54,7 @@ def plan_backfill(
     code = code_digest(workplace.folder, asked.pipeline)
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
-    tables = _catalog(workplace, asked)
+    tables = target_catalog(workplace, asked.pipeline)
     target_facts = IcebergTables(tables).measure(asked)
     part = require_closed(asked, target_facts) or target_facts.partitions
     window = lookups(part, asked.slack, everything=asked.everything)
@@ -86,20 +83,6 @@ def plan_backfill(
         control=pin_control(workplace, asked, planned.plan, tables),
     )
     return replace(planned, plan=plan, outlook=with_unpinned(planned.outlook, unpinned))
-
-
-def _catalog(workplace: Workplace, asked: Asked) -> Catalog:
-    table = asked.pipeline.spec.target.table
-    embedded = workplace.loaded.settings.catalog.type == "embedded"
-    if embedded and not EmbeddedCatalog.below(workplace.state).exists():
-        # Opening it would make it, and a plan makes nothing.
-        raise TargetMissingError(
-            f"There is no table {table}: the project's embedded catalog was never used.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` makes the table on its first batch",
-            table=table,
-        )
-    return workplace.catalog.open()
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey, zone_table
 from anabranch.adapters.kafka.topics import Topic, describe_topic, offset_ranges
 from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.plan.intervals import Intervals, union, without
 from anabranch.plan.slices import Offsets, Slice, cut
 from anabranch.plan.zone_summary import Covered, summarise
+from anabranch.wiring.target_catalog import was_used
 from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class PipelineZones:
     def key(self) -> MapKey:
         return MapKey(self.topic.uuid, reading_digest(self.loaded.pipeline.spec))
 
+    @property
+    def table(self) -> str:
+        return zone_table(self.loaded.pipeline.spec.target.table)
+
     @cached_property
     def map(self) -> IcebergZones:
         return IcebergZones(self.workplace.catalog.open(), self.loaded.pipeline.spec.target.table)
@@ -49,15 +54,16 @@ class PipelineZones:
         return offset_ranges(self.workplace.kafka.client(self.client_id), self.topic)
 
     def summary(self) -> tuple[Covered, ...]:
-        return summarise(self.offsets(), self.map.zones(self.key))
+        """Of the map as it is. A catalog that was never used holds none, and is not made by looking."""
+        return summarise(self.offsets(), self.map.zones(self.key) if was_used(self.workplace) else ())
 
     def missing(self, *, anew: bool = False) -> tuple[Slice, ...]:
         """What is to be counted: what no zone counts, or everything."""
         counted = {} if anew else self.map.counted(self.key)
-        todo: dict[int, Intervals] = {
+        uncounted: dict[int, Intervals] = {
             partition: without(union([each]), counted.get(partition, ())) for partition, each in self.offsets().items()
         }
-        return cut({partition: each for partition, each in todo.items() if each}, OFFSETS_AT_ONCE)
+        return cut({partition: each for partition, each in uncounted.items() if each}, OFFSETS_AT_ONCE)
 
     def build(
         self, pieces: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None

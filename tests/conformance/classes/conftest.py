@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.conformance.classes.kinds import Kind
-from tests.conformance.classes.scene import WRONG, Scene
+from tests.conformance.classes.scene import RIGHT, WRONG, Scene
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 
 
 @pytest.fixture
-def new_scene(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> Iterator[Callable[..., Scene]]:
+def new_scene(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> Iterator[Callable[[Kind], Scene]]:
     made: list[Scene] = []
 
-    def make(kind: Kind, **spec: Any) -> Scene:
-        scene = Scene.open(tmp_path / f"bank{len(made)}", kafka, spark, kind, **spec)
+    def make(kind: Kind) -> Scene:
+        scene = Scene.open(tmp_path / f"bank{len(made)}", kafka, spark, kind)
         made.append(scene)
         return scene
 
@@ -28,16 +27,20 @@ def new_scene(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> Ite
 
 
 @pytest.fixture
-def damaged(new_scene: Callable[..., Scene]) -> Callable[[Kind], Scene]:
-    """A first batch that is right, and two that are wrong, of the hours that follow."""
+def damaged(new_scene: Callable[[Kind], Scene]) -> Callable[[Kind], Scene]:
+    """A first hour that is right, and two that are wrong; more where the table is behind the topic."""
 
     def make(kind: Kind) -> Scene:
         scene = new_scene(kind)
-        for hour, sign in ((0, "1"), (1, WRONG), (2, WRONG)):
-            scene.use(sign)
+        scene.produce(0, 60, seed=0)
+        scene.live()
+        scene.use(WRONG)
+        scene.produce(1, 60, seed=1)
+        scene.live()
+        for hour in range(2, 3 + kind.behind):
             scene.produce(hour, 60, seed=hour)
-            scene.live()
-        scene.use("1")
+        scene.live()
+        scene.use(RIGHT)
         return scene
 
     return make

@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from tests.fixtures.broker import Record
 
 Rows = Counter[tuple[Any, ...]]
-"""Account, amount, when."""
+"""Account, amount, when: the event's own time, or the start of its window."""
 IsRight = Callable[[Record], bool]
 """Whether a record was made into its row by the right code."""
 
@@ -23,13 +24,25 @@ class Kind:
     name: str
     spec: Mapping[str, Any]
     """What its pipeline says besides what all say."""
+    target: Mapping[str, Any]
+    """And of its table."""
     code: str
     """The transform, with SIGN in place of what the right and the wrong one differ in."""
     table: Callable[[Iterable[Record], IsRight], Rows]
     """What the table must hold of these records, in the order of their offsets."""
     span: Mapping[str, str]
     """The range of the contract, as event time."""
+    corrects: range
+    """The hours that a backfill of it corrects."""
     keyed: bool = True
+    behind: int = 0
+    """Hours that the table is behind the topic."""
+    when: str = "at"
+    """The column with the time of a row."""
+
+    @property
+    def windowed(self) -> bool:
+        return "window" in self.spec
 
 
 def _event(record: Record) -> dict[str, Any] | None:
@@ -76,6 +89,19 @@ def _balance(records: Iterable[Record], right: IsRight) -> Rows:
     return Counter(state.values())
 
 
+def _windows(records: Iterable[Record], right: IsRight) -> Rows:
+    """The sum of each account and hour, once no event of that hour is waited for any more."""
+    sums: Counter[tuple[str, datetime]] = Counter()
+    newest = datetime.min.replace(tzinfo=timezone.utc)
+    for record in records:
+        event = json.loads(record.value or b"")
+        at = datetime.fromisoformat(event["at"])
+        newest = max(newest, at)
+        sums[event["account"], at.replace(minute=0, second=0, microsecond=0)] += _sign(right(record)) * event["amount"]
+    closed = ((account, amount, hour) for (account, hour), amount in sums.items() if hour + HOUR <= newest - LATENESS)
+    return Counter((account, amount, hour.isoformat()) for account, amount, hour in closed)
+
+
 SELECT = """
 from pyspark.sql import functions as F
 
@@ -103,8 +129,31 @@ def transform(events, state):
     return folded.select("account", "new.amount", "new.at").where("at IS NOT NULL")
 '''
 
+SUMS = """
+from pyspark.sql import functions as F
+
+def transform(events, run):
+    sums = events.groupBy(run.window, "account").agg(F.sum(SIGN * F.col("amount")).alias("amount"))
+    return sums.select("account", "amount", F.col("_window.start").alias("window_start"), "_window")
+"""
+
 SINCE = "2025-06-01T01:00:00Z"
-STATELESS = Kind("stateless", {}, SELECT, _each, {"from": SINCE, "to": "2025-06-01T06:00:00Z"}, keyed=False)
-UPSERT = Kind("upsert", {"keys": ["account"]}, SELECT, _last, {"from": SINCE})
-ORDERED = Kind("ordered", {"keys": ["account"], "schema": SCHEMA}, FOLD, _balance, {"from": SINCE})
-KINDS = (STATELESS, UPSERT, ORDERED)
+HOUR, LATENESS = timedelta(hours=1), timedelta(minutes=10)
+EVER = range(1, 24)
+BY_ACCOUNT = {"keys": ["account"]}
+STATELESS = Kind("stateless", {}, {}, SELECT, _each, {"from": SINCE, "to": "2025-06-01T06:00:00Z"}, EVER, keyed=False)
+UPSERT = Kind("upsert", {}, BY_ACCOUNT, SELECT, _last, {"from": SINCE}, EVER)
+ORDERED = Kind("ordered", {}, {**BY_ACCOUNT, "schema": SCHEMA}, FOLD, _balance, {"from": SINCE}, EVER)
+WINDOWED = Kind(
+    "windowed",
+    {"window": {"kind": "tumbling", "size": "1h", "lateness": "10m"}},
+    {"keys": ["account", "window_start"]},
+    SUMS,
+    _windows,
+    {"from": SINCE, "to": "2025-06-01T03:00:00Z"},
+    range(1, 3),
+    keyed=False,
+    behind=1,
+    when="window_start",
+)
+KINDS = (STATELESS, UPSERT, ORDERED, WINDOWED)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from tests.conformance.classes.kinds import ORDERED
-from tests.conformance.classes.scene import NOW, Scene
-from tests.scenarios.shop import Onlooker
+from tests.conformance.classes.scene import Scene
+from tests.scenarios.backfills import NOW, Onlooker
 
 from anabranch.contract.load import load_pipelines
 from anabranch.wiring.drill import Drill

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.conformance.classes.kinds import STATELESS
-from tests.conformance.classes.scene import ACCOUNTS, NOW, Scene
-from tests.scenarios.shop import Onlooker
+from tests.conformance.classes.scene import ACCOUNTS, Scene
+from tests.scenarios.backfills import NOW, Onlooker
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.sql.store import open_store

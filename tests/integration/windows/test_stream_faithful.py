@@ -12,7 +12,8 @@ from tests.conformance.classes.dying import dying_at
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import AsLive, Order, Rows, fixed_windows, order_of, summed
-from tests.integration.windows.scene import LATENESS, Revenue, at, sold
+from tests.integration.windows.scene import Revenue, at, sold
+from tests.scenarios.windowed_live import LATENESS
 
 from anabranch.adapters.checkpoints.log import batches_done
 from anabranch.adapters.spark.stream_slices import OtherStateError
@@ -60,7 +61,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark: 
     moments = [at(*moment) for batch in BATCHES for moment in batch]
     kafka.produce(shop.topic, [sold(moment, n, partition=0) for n, moment in enumerate(moments)])
     with shop.live(max_offsets=6) as writer:
-        shop.await_closed(writer, at(5, 45))
+        shop.windows.await_closed(writer, at(5, 45))
     shop.mend()
     return shop
 
@@ -79,7 +80,7 @@ def model(shop: Revenue) -> AsLive:
 def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
     shop: Revenue, model: AsLive, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = shop.plan(at(2), at(4), slices=2, strategy="stream-faithful")
+    run = shop.plan_of(at(2), at(4), slices=2, strategy="stream-faithful")
     assert run.plan.stream is not None
     assert [sum(end - start for start, end in piece.offsets.values()) for piece in run.plan.slices] == [12, 6, 6]
     listed = ["checkpoints", "revenue", "--project", str(shop.workplace.folder), "-o", "json"]
@@ -119,7 +120,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
     model = AsLive(HOUR, HALF, LATENESS)
     for orders in shop.batches()[:4]:
         model.batch(orders)
-    third = next(each.name for each in shop.kept.all() if each.batch == 3)
+    third = next(each.name for each in shop.windows.kept.all() if each.batch == 3)
     compared = compare_states(session, *find_pair(shop.workplace, shop.pipeline, run.run_id, third))
     assert (compared.same_place, compared.agree) == (True, False)
     [store] = compared.stores
@@ -136,7 +137,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
 def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_but_the_batches(
     shop: Revenue, model: AsLive
 ) -> None:
-    capped = shop.plan(at(2), at(4), slices=1, strategy="stream-faithful", budget={"windowsPerBatch": 1})
+    capped = shop.plan_of(at(2), at(4), slices=1, strategy="stream-faithful", budget={"windowsPerBatch": 1})
     assert [piece.width for piece in capped.plan.slices] == [12, 6, 0, 6, 0, 0], "some only close windows"
     report = shop.apply(capped)
     assert report.verdict is Verdict.ACCEPTED, [(r.check, r.found) for r in report.failed]
@@ -150,7 +151,7 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     assert dropped == 2, "01:15 and 02:20 are in no window of the range, 01:40 is in one"
     shop.give_up(capped)
 
-    exact = shop.plan(at(2), at(4), slices=1, strategy="batch-exact")
+    exact = shop.plan_of(at(2), at(4), slices=1, strategy="batch-exact")
     told = late_events(shop.apply(exact))
     assert told.outcome is Outcome.WARNED
     assert told.found.startswith("3 events")
@@ -173,7 +174,7 @@ def test_code_that_keeps_another_state_is_refused_with_the_way_out(shop: Revenue
     kept = '(F.col("orders") + F.when(F.col("most") < 0, 1).otherwise(0)).alias("orders"),'
     file.write_text(changed.replace('"orders",', kept))
     try:
-        run = shop.plan(at(2), at(4), slices=1, strategy="stream-faithful")
+        run = shop.plan_of(at(2), at(4), slices=1, strategy="stream-faithful")
         with pytest.raises(OtherStateError) as told:
             shop.apply(run)
         assert "batch-exact" in told.value.next_step

@@ -8,10 +8,11 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from tests.fixtures.broker import KafkaForTests, eventually
+from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, fixed_windows, order_of, sessions, summed
-from tests.integration.windows.scene import LATENESS, Revenue, at, sold
+from tests.integration.windows.scene import Revenue, at, sold
+from tests.scenarios.windowed_live import LATENESS
 
 from anabranch.plan.completeness import Proof
 from anabranch.plan.windows import WindowsOpenError
@@ -37,33 +38,21 @@ def computed(orders: list[Order], factor: int, size: timedelta, slide: timedelta
     return summed(((window, order) for order in orders for window in fixed_windows(order.at, size, slide)), factor)
 
 
-def test_sliding_windows_survive_crashes_and_the_replay_takes_the_late_ones_in(
+def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests
 ) -> None:
     shop = Revenue.open(tmp_path / "shop", kafka, spark, {"kind": "sliding", "size": "1h", "slide": "30m"})
     on_time = [sold(at(0, 7 * n), n + 1) for n in range(20)]  # to 02:13
+    late = [sold(at(0, 40), 101), sold(at(0, 50), 102)]
+    half = [sold(at(1, 10), 103)]  # too late for 00:30 to 01:30, in time for 01:00 to 02:00? closed at 02:03: no
     with shop.live() as writer:
         shop.step(writer, [*on_time, POISON], at(0, 133))
         # Too late for the windows of 00:30 and before, in time for none that is open.
-        late = [sold(at(0, 40), 101), sold(at(0, 50), 102)]
-        half = [sold(at(1, 10), 103)]  # too late for 00:30 to 01:30, in time for 01:00 to 02:00? closed at 02:03: no
-        shop.step(writer, [*late, *half, sold(at(2, 20), 104)], at(2, 20))
-    assert shop.quarantined == 1
-
-    shop.fail_before_commit = True
-    with shop.live() as writer:
-        kafka.produce(shop.topic, [sold(at(3, n), 200 + n) for n in range(0, 60, 9)])
-        eventually(lambda: writer.failure is not None)
-    shop.fail_after_commit = True
-    with shop.live() as writer:
-        eventually(lambda: writer.failure is not None)
-    with shop.live() as writer:
-        shop.await_closed(writer, at(3, 54))
-        shop.step(writer, [sold(at(6), 300), sold(at(6, 1), 301)], at(6, 1))
+        shop.step(writer, [*late, *half, sold(at(2, 20), 104), sold(at(6), 300), sold(at(6, 1), 301)], at(6, 1))
+    assert shop.windows.quarantined == 1
 
     orders = shop.orders()
     gone = {order for record in (*late, *half) if (order := _order(record)) is not None}
-    in_time = [order for order in orders if order not in gone]
     # Live's watermark was 02:03 when the late ones came: each lost the windows that had ended by then.
     kept = [
         (window, order)
@@ -74,31 +63,26 @@ def test_sliding_windows_survive_crashes_and_the_replay_takes_the_late_ones_in(
     closed = at(6, 1) - LATENESS
     live_rows = Counter({row: n for row, n in summed(kept, 2).items() if row[1] <= closed})
     assert shop.rows() == live_rows
-    assert len(in_time) == len(orders) - 3
-    assert shop.late == 3
+    assert shop.windows.late == len(gone) == 3
 
     shop.mend()
     with pytest.raises(WindowsOpenError):
-        shop.plan(at(4), at(7))
-    run = shop.plan(at(1), at(3), slices=2)
+        shop.plan_of(at(4), at(7))
+    run = shop.plan_of(at(1), at(3), slices=2)
     assert len(run.plan.slices) == 2
     assert run.plan.target.partitions.start == at(0), "an event of 01:00 is in the window of 00:30 too"
     report = shop.apply(run)
     assert report.verdict is Verdict.ACCEPTED, [(r.check, r.found) for r in report.failed]
     fixed = computed(orders, 1, HOUR, 3 * TEN)
     shop.promote(run)
-    expected = live_rows - between(live_rows, 0, 3) + between(fixed, 0, 3)
-    assert shop.rows() == expected
+    assert shop.rows() == live_rows - between(live_rows, 0, 3) + between(fixed, 0, 3)
     [told] = [result for result in report.results if result.check == "late events"]
     assert told.outcome is Outcome.WARNED
     assert told.found.startswith("3 events")
     records = {(r.partition, r.offset): order_of(r) for r in kafka.read_all(shop.topic)}
     assert {records[row["partition"], row["offset"]] for row in told.sample} == gone
-
-    shop.roll_back(run)
-    assert shop.rows() == live_rows
     shop.close(run)
-    again = shop.plan(at(1), at(3), slices=1, control=True)
+    again = shop.plan_of(at(1), at(3), slices=1, control=True)
     assert again.run_id != run.run_id
     second = shop.apply(again)
     assert second.digest == report.digest, "the same contract and code, the same rows"
@@ -123,7 +107,7 @@ def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForT
     assert shop.rows() == live_rows
 
     shop.mend()
-    run = shop.plan(at(3), at(3, 30), slices=2)
+    run = shop.plan_of(at(3), at(3, 30), slices=2)
     first, after = 1, 4
     assert (run.plan.target.partitions.start, run.plan.target.partitions.end) == (at(first), at(after))
     assert run.plan.source.proof == {0: Proof.MAP}, "live has counted every record that it wrote"
@@ -141,15 +125,15 @@ def test_what_is_late_is_decided_by_the_batch_before(
     backlog = [at(0, 10), at(0, 20), at(3), at(3, 1), at(0, 30), at(3, 2), at(0, 40), at(3, 3)]
     kafka.produce(shop.topic, [sold(moment, 2 * n, partition=0) for n, moment in enumerate(backlog)])
     with shop.live(max_offsets=2) as writer:
-        shop.await_closed(writer, at(3, 3))
+        shop.windows.await_closed(writer, at(3, 3))
     in_time = [order for order in shop.orders() if order.at != at(0, 40)]
     assert shop.rows() == between(computed(in_time, 2, HOUR, HOUR), 0, 1)
-    assert shop.late == 1
+    assert shop.windows.late == 1
 
     # So it is for a replay as a stream, here from live's beginning, as no checkpoint of it is left.
     shop.mend()
-    rmtree(shop.kept.folder)
-    run = shop.plan(at(0), at(1), slices=1, strategy="stream-faithful")
+    rmtree(shop.windows.kept.folder)
+    run = shop.plan_of(at(0), at(1), slices=1, strategy="stream-faithful")
     assert run.plan.stream is not None
     assert run.plan.stream.checkpoint is None
     assert shop.apply(run).verdict is Verdict.ACCEPTED

@@ -22,7 +22,8 @@ from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned, make_plan
 from anabranch.plan.windows import WindowsOpenError, first_touched, reading, split
-from anabranch.plan.zones import NO_MAP, PartitionZones, Span, Zone, ZoneMap
+from anabranch.plan.zone_spans import Span
+from anabranch.plan.zones import NO_MAP, PartitionZones, Zone, ZoneMap
 from anabranch.promote.history import Author, Blocked, Clear, Commit, judge
 
 MINUTE = timedelta(minutes=1)
@@ -169,7 +170,7 @@ def _zones(partition: int, log: Log, block: int) -> list[Zone]:
     for start in range(0, len(log.records), block):
         inside = log.records[start : start + block]
         moments = sorted((each.event - EPOCH) // timedelta(microseconds=1) for each in inside if each.event)
-        spans = tuple(Span(moment, moment, 1) for moment in moments)
+        spans = tuple(Span(moment, moment, 1, start, start + len(inside)) for moment in moments)
         found.append(Zone(partition, start, start + len(inside), len(inside), 0, 0, spans, None, None))
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,8 @@ from pyiceberg.types import IntegerType, ListType, LongType, NestedField, String
 from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, compact, expire, small_files
 from anabranch.plan.completeness import Moments
 from anabranch.plan.intervals import Intervals, union
-from anabranch.plan.zones import PartitionZones, Span, Zone, ZoneMap, combine
+from anabranch.plan.zone_spans import Span
+from anabranch.plan.zones import PartitionZones, Zone, ZoneMap, combine
 
 SCHEMA = Schema(
     NestedField(1, "topic", StringType(), required=True),
@@ -40,6 +41,9 @@ SCHEMA = Schema(
                 NestedField(15, "low", LongType(), required=True),
                 NestedField(16, "high", LongType(), required=True),
                 NestedField(17, "count", LongType(), required=True),
+                # Maps of before have none: their events may be anywhere in the zone.
+                NestedField(18, "start", LongType()),
+                NestedField(19, "end", LongType()),
             ),
             element_required=True,
         ),
@@ -47,6 +51,7 @@ SCHEMA = Schema(
     ),
 )
 ARROW = SCHEMA.as_arrow()
+_SPAN = tuple(field.name for field in fields(Span))
 PROPERTIES = {
     "format-version": "2",
     # A lookup of an hour then reads few of the groups of a file: rows are in the order of time.
@@ -83,7 +88,7 @@ class IcebergZones:
         """Append these zones, and keep the table small: few files, few snapshots. Adding again does no harm."""
         rows = _rows(key, zones)
         if rows.num_rows:
-            self._made().append(rows)
+            _with_offsets(self._made()).append(rows)
             self._tidy()
 
     def look(self, key: MapKey, moments: Moments) -> ZoneMap:
@@ -142,6 +147,17 @@ class IcebergZones:
             return  # somebody appended just now: theirs stands, ours was not made, and the next one tidies up
 
 
+def _with_offsets(table: Table) -> Table:
+    """A table of before spans had offsets gets the columns for them."""
+    if "spans.element.start" not in table.schema().column_names:
+        try:
+            with table.update_schema() as change:
+                change.union_by_name(SCHEMA)
+        except CommitFailedException:
+            table.refresh()  # live and a build may both find it so
+    return table
+
+
 def _combined(rows: pa.Table) -> pa.Table:
     """The same facts in fewer rows, each key for itself, in the order of event time."""
     keys = sorted({(row["topic"], row["reading"]) for row in rows.select(("topic", "reading")).to_pylist()})
@@ -180,7 +196,7 @@ def _rows(key: MapKey, zones: Iterable[Zone]) -> pa.Table:
         "max_event": [max((span.high for span in zone.spans), default=None) for zone in ordered],
         "min_timestamp": [zone.oldest for zone in ordered],
         "max_timestamp": [zone.newest for zone in ordered],
-        "spans": [[{"low": s.low, "high": s.high, "count": s.count} for s in zone.spans] for zone in ordered],
+        "spans": [[{name: getattr(span, name) for name in _SPAN} for span in zone.spans] for zone in ordered],
     }
     return pa.table(columns, schema=ARROW)
 
@@ -198,7 +214,12 @@ def _zones(rows: pa.Table) -> Iterator[Zone]:
             row["count"],
             row["bytes"],
             row["nulls"],
-            tuple(Span(**span) for span in row["spans"]),
+            tuple(_span(row, span) for span in row["spans"]),
             row["min_timestamp"],
             row["max_timestamp"],
         )
+
+
+def _span(row: Mapping[str, int], said: Mapping[str, int | None]) -> Span:
+    known = {name: value for name, value in said.items() if value is not None}
+    return Span(**{"start": row["start"], "end": row["end"], **known})

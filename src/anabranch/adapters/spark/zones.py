@@ -1,4 +1,4 @@
-"""Counts zones on Spark: one pass over decoded records, grouped by block of offsets and hour of event time."""
+"""Counts zones on Spark: one pass over decoded records, grouped by cell of offsets and hour of event time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_time
 from anabranch.contract.pipeline import PipelineSpec
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
-from anabranch.plan.zones import BLOCK, HOUR, Group, Zone, zones_of
+from anabranch.plan.zone_spans import CELL, HOUR
+from anabranch.plan.zones import Group, Zone, zones_of
 
 _FIELDS = tuple(field.name for field in fields(Group))
 KEPT = "Nothing but the zone map was written; the zones before these are in it."
@@ -33,17 +34,20 @@ class ZoneTopicRecreatedError(AnabranchError):
 
 
 def count_groups(decoded: DataFrame) -> list[Group]:
-    """What was read, by block and hour. An event is what may become a row: good, and no tombstone."""
+    """What was read, by cell and hour. An event is what may become a row: good, and no tombstone."""
     micros = F.unix_micros(F.when(F.col(REASON).isNull() & ~F.col(TOMBSTONE), F.col(EVENT_TIME)))
     records = decoded.select(
         F.col("_partition").alias("partition"),
-        F.floor(F.col("_offset") / F.lit(BLOCK)).alias("block"),
+        F.col("_offset").alias("offset"),
         micros.alias("micros"),
         F.unix_millis("_timestamp").alias("millis"),
         F.col(REASON).alias("reason"),
         F.col(BYTES).alias("bytes"),
     )
-    counted = records.groupBy("partition", "block", F.expr(f"micros div {HOUR}").alias("hour")).agg(
+    cell, hour = F.expr(f"offset div {CELL}"), F.expr(f"micros div {HOUR}")
+    counted = records.groupBy("partition", cell.alias("cell"), hour.alias("hour")).agg(
+        F.min("offset").alias("first"),
+        F.max("offset").alias("last"),
         F.count(F.lit(1)).alias("count"),
         F.count("reason").alias("bad"),
         F.sum("bytes").alias("bytes"),

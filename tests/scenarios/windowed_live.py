@@ -1,0 +1,116 @@
+"""Live with windows on Structured Streaming, in this process: run for a while, until the windows wanted are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.log import is_committed
+from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.adapters.kafka.topics import describe_topic
+from anabranch.adapters.spark.quarantine import Quarantine
+from anabranch.adapters.spark.target_table import ensure_target
+from anabranch.adapters.spark.transform import load_transform
+from anabranch.contract.kept_code import CodeStore
+from anabranch.contract.pipeline import StateKeeping
+from anabranch.contract.reading import reading_digest
+from anabranch.live.checkpoint_keeping import CheckpointKeeper
+from anabranch.live.pace import Pace
+from anabranch.live.progress import BatchDone
+from anabranch.live.query import start_query, starting_offsets
+from anabranch.live.windows import WindowWriter
+from tests.fixtures.broker import eventually
+from tests.scenarios.backfills import NOW, Backfills
+
+LATENESS = timedelta(minutes=10)
+PATIENCE = 180
+
+
+@dataclass
+class WindowedLive:
+    scene: Backfills
+    late: int = 0
+    quarantined: int = 0
+    said: list[str] = field(default_factory=list)
+    hours: Callable[[], float] = field(default_factory=lambda: partial(next, count(NOW.timestamp(), 3600)))
+    """Live's clock: an hour later each time it is looked at."""
+
+    @property
+    def kept(self) -> KeptCheckpoints:
+        return KeptCheckpoints.of(self.scene.workplace.state, self.scene.pipeline_name)
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.scene.workplace.state.resolve() / "checkpoint"
+
+    @contextmanager
+    def running(self, max_offsets: int = 10_000) -> Iterator[WindowWriter]:
+        """Live while this lasts, stopped at a batch's end."""
+        scene = self.scene
+        session, pipeline, catalog = scene.spark.session, scene.pipeline, scene.workplace.catalog
+        transform = load_transform(scene.workplace.folder, pipeline)
+        CodeStore.below(scene.workplace.state, scene.pipeline_name).keep(scene.workplace.folder, pipeline)
+        columns = ensure_target(session, catalog, pipeline, transform)
+        Quarantine(catalog, pipeline).prepare(session)
+        topic = describe_topic(scene.workplace.kafka.client("tests"), scene.topic)
+        zones, key = IcebergZones(catalog.open(), scene.table_name), MapKey(topic.uuid, reading_digest(pipeline.spec))
+        writer = WindowWriter(
+            catalog=catalog,
+            pipeline=pipeline,
+            transform=transform,
+            columns=columns,
+            topic=topic.uuid,
+            checkpoint=self.checkpoint,
+            still_same_topic=lambda: None,
+            commit_group=lambda _position: None,
+            report=lambda done, _offsets: self._note(done),
+            keep_zones=lambda counted: zones.add(key, counted),
+            kafka=scene.workplace.kafka,
+            keep_checkpoint=self._keeper(topic.uuid).after,
+        )
+        starting = starting_offsets(topic, self.last())
+        kafka, pace = scene.workplace.kafka, Pace(0.1, max_offsets)
+        name = scene.pipeline_name
+        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, writer, writer.shape)
+        try:
+            yield writer
+            writer.finish()
+        finally:
+            query.stop()
+
+    def await_closed(self, writer: WindowWriter, newest: datetime) -> None:
+        """Until all is read, and every window up to `newest` less the lateness is in the table.
+
+        What ends live ends this too.
+        """
+        ends, wanted = self.scene.ends(), str(round((newest - LATENESS).timestamp() * 1000))
+
+        def closed() -> bool:
+            if writer.failure is not None:
+                raise writer.failure
+            last, said = self.last(), self.scene.table().current_snapshot()
+            if last is None or said is None or said.summary is None or last.position != ends:
+                return False
+            mark = said.summary.additional_properties.get("anabranch.watermark")
+            return mark == wanted and is_committed(self.checkpoint, last.batch)
+
+        eventually(closed, PATIENCE)
+
+    def last(self) -> LiveCommit | None:
+        return last_live_commit(self.scene.table(), self.scene.pipeline_name)
+
+    def _keeper(self, uuid: str) -> CheckpointKeeper:
+        every = StateKeeping(every=timedelta(seconds=1))
+        topic = self.scene.topic
+        return CheckpointKeeper(self.checkpoint, self.kept, topic, uuid, "c", every, self.said.append, self.hours)
+
+    def _note(self, done: BatchDone) -> None:
+        self.late += done.late
+        self.quarantined += done.quarantined
