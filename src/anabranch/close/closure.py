@@ -9,8 +9,8 @@ from typing import Protocol
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
 from anabranch.gates.approval import approvals_of
-from anabranch.gates.roles import rollback_overrides_of
 from anabranch.gates.overrides import Override, overrides_of
+from anabranch.gates.roles import rollback_overrides_of
 from anabranch.plan.axis import TargetPart, WholeTable
 from anabranch.plan.plan import Plan, ranges_document
 from anabranch.replay.slice_ledger import SliceLedger, total
@@ -32,6 +32,8 @@ class Closure:
     plan: Plan
     target: ClosingTarget
     certify: Callable[[], Certificate]
+    cost: Callable[[], Mapping[str, object]]
+    """Actual against estimate, looked at before staging is removed."""
     keep: Callable[[Mapping[str, object]], None]
     """Writes the record where people find it, whole or not at all."""
 
@@ -81,6 +83,7 @@ class Closure:
             "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),
+            "cost": self.cost(),
             "overrides": [each.document() for each in self._overrides()],
             "isolation": self.certify().document(),
             "audit": self.hold.reader.verify_audit().as_dict(),

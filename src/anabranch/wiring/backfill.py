@@ -37,6 +37,7 @@ from anabranch.promote.promotion import BehindError, Promotion
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.target import CommitNote
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
+from anabranch.replay.limits import Limits
 from anabranch.replay.replayer import Clock, End, Lane, Replayer, SliceWriter, Watch
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.runs.hold import Hold, holding
@@ -50,8 +51,10 @@ from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.control import with_control
+from anabranch.wiring.cost import cost_record
 from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
+from anabranch.wiring.limits import limits_of
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
 from anabranch.wiring.slice_writers import control_writer, run_folder, slice_writer, stream_folder
 from anabranch.wiring.verdicts import ever_accepted
@@ -184,9 +187,10 @@ class BackfillRun:
             flag=lambda drift: self._flag(hold, drift),
         )
         guard.check()
+        limits = self._limits(hold)
         if slices is None:
+            limits.require_open()
             self.gates.require_for_replay()
-        budget = self.contract.spec.budget
         return Replayer(
             hold,
             self.plan,
@@ -195,7 +199,9 @@ class BackfillRun:
             guard,
             watch,
             Clock(time.monotonic, time.sleep),
-            None if budget is None else budget.bytes_per_second,
+            limits.bytes_per_second,
+            # Catching up is part of a promotion, which looks at the window itself.
+            limits if slices is None else lambda: None,
         )(wanted)
 
     def validate(self, hold: Hold, now: datetime) -> Report:
@@ -236,6 +242,7 @@ class BackfillRun:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
+            self._limits(hold).require_for_promotion()
             self.gates.require_for_promotion()
         try:
             return self._catch_up_and_join(hold, watch, now)
@@ -306,8 +313,12 @@ class BackfillRun:
             self.plan,
             self.target,
             certify=lambda: self._certificate(hold),
+            cost=lambda: cost_record(self.workplace, hold.reader, self.plan, self.run_id, self._limits(hold).budget),
             keep=keep,
         )()
+
+    def _limits(self, hold: Hold) -> Limits:
+        return limits_of(self.workplace, hold, self.plan, self.contract)
 
     @cached_property
     def _spark(self) -> SparkSession:
