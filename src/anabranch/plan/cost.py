@@ -9,7 +9,7 @@ from typing import Any
 from anabranch.contract.price_book import Assumptions, MeterPrice, PriceBook
 from anabranch.plan.outlook import Outlook
 from anabranch.plan.plan import Plan
-from anabranch.plan.rehearsed import Rehearsed
+from anabranch.plan.rehearsed import Rehearsed, lanes_of
 
 GIB = 1 << 30
 REQUESTS_PER_COMMIT = 4
@@ -113,18 +113,19 @@ def expected_usage(
     `stored` is what the range has now, and staging is taken to become as large. Cores are paid for while a replay
     rests to keep to the contract's rate.
     """
+    lanes = lanes_of(plan)
     if rehearsed is not None:
-        size = round(outlook.offsets * rehearsed.bytes_per_record)
-        replay = rehearsed.replay_seconds(plan.slices, bytes_per_second) * rehearsed.cores
+        size = round(outlook.offsets * rehearsed.bytes_per_record) * lanes
+        replay = lanes * rehearsed.replay_seconds(plan.slices, bytes_per_second) * rehearsed.cores
         validation = plan.target.rows / 1e6 * rehearsed.validate_seconds_per_million_rows * rehearsed.cores
     elif outlook.bytes is not None:
-        size = outlook.bytes
+        size = outlook.bytes * lanes
         paced = size / bytes_per_second * cores if bytes_per_second else 0.0
         replay = max(size / assume.bytes_per_core_second, paced)
         validation = 2 * stored.bytes / assume.bytes_per_core_second
     else:
         return None
-    commits = len(plan.slices)
+    commits = len(plan.slices) * lanes
     written = max(stored.files, commits)
     return Usage(
         broker_bytes=size,

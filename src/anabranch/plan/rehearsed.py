@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from statistics import fmean
 from typing import Any
 
+from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 
 KIND = "rehearsal"
@@ -83,6 +84,11 @@ class Rehearsed:
 def read_rehearsed(found: Mapping[str, Any]) -> Rehearsed:
     """The reverse of `Rehearsed.document`."""
     return Rehearsed(**{each.name: found[each.name] for each in fields(Rehearsed)})
+
+
+def lanes_of(plan: Plan) -> int:
+    """How often each slice is replayed: once more by a control."""
+    return 1 if plan.control is None else 2
 
 
 def bottleneck(stages: Mapping[str, float]) -> str:

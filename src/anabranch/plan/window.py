@@ -13,7 +13,7 @@ from anabranch.plan.axis import FAR_AHEAD, PartitionRange
 from anabranch.plan.deadline import OnMiss
 from anabranch.plan.outlook import Caution
 from anabranch.plan.plan import Plan
-from anabranch.plan.rehearsed import Rehearsed
+from anabranch.plan.rehearsed import Rehearsed, lanes_of
 from anabranch.project.quantities import format_duration, format_moment
 
 LEAST_MULTIPLE = 10
@@ -76,7 +76,7 @@ def forecast(
     bytes_per_second: int | None,
     now: datetime,
 ) -> Forecast:
-    replay = rehearsed.replay_seconds(plan.slices, bytes_per_second)
+    replay = lanes_of(plan) * rehearsed.replay_seconds(plan.slices, bytes_per_second)
     validate = plan.target.rows / 1e6 * rehearsed.validate_seconds_per_million_rows
     rate = sum(each.width for each in plan.slices) / replay if replay else 0.0
     arrivals = rehearsed.arrivals_per_second

@@ -30,6 +30,8 @@ from anabranch.wiring.workplace import Workplace
 
 LIFETIME = timedelta(days=7)
 NOTHING = Stored(0, 0)
+READS = ("slice", "control")
+"""Steps that read from Kafka: a control reads everything once more."""
 
 
 class SizeUnknownError(AnabranchError):
@@ -101,14 +103,14 @@ def spent(workplace: Workplace, reader: RunReader, plan: Plan, run: str, *, file
     """What the run has cost so far. Without `files`, only what its journal tells: enough between two slices."""
     journal, book = reader.journal(run), load_price_book(workplace.loaded)
     staged, base = _files(workplace, plan, run) if files else (NOTHING, NOTHING)
-    bytes_read, _ = total(slice_ledgers(journal))
+    bytes_read, _ = total(slice_ledgers(journal, READS))
     done = [each for each in journal if each.outcome is Outcome.SUCCEEDED]
     cores = cores_of(workplace.loaded.settings.spark)
     usage = used(
         bytes_read,
         _seconds(journal),
         cores,
-        commits=sum(each.step in ("slice", "promote", "rollback") for each in done),
+        commits=sum(each.step in (*READS, "promote", "rollback") for each in done),
         staged=staged,
         base=base,
         validations=sum(each.step == "validate" for each in done),
@@ -145,7 +147,7 @@ def _seconds(journal: Iterable[JournalEntry]) -> float:
     return sum(
         (each.settled_at - each.intended_at).total_seconds()
         for each in journal
-        if each.step in ("slice", "validate") and each.settled_at is not None
+        if each.step in (*READS, "validate") and each.settled_at is not None
     )
 
 

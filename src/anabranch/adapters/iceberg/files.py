@@ -115,13 +115,13 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Chan
 def _may_be_inside(table: Table, file: DataFile, partitions: TargetPart) -> bool:
     if isinstance(partitions, WholeTable):
         return True
-    number = _ordinal(table, file, partitions.axis)
+    number = partition_number(table, file, partitions.axis)
     return number is None or number in partitions
 
 
 def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) -> None:
     """A file written under an older partitioning may hold rows of both sides; moving it would move too much."""
-    number = _ordinal(table, file, partitions.axis)
+    number = partition_number(table, file, partitions.axis)
     if number is None or number not in partitions:
         raise StraddlingFileError(
             f"{file.file_path} was written under another partitioning and may hold rows outside the range.",
@@ -130,7 +130,7 @@ def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) ->
         )
 
 
-def _ordinal(table: Table, file: DataFile, axis: TimeAxis) -> int | None:
+def partition_number(table: Table, file: DataFile, axis: TimeAxis) -> int | None:
     """The number of the file's partition along the axis; None when its partitioning does not say."""
     source = table.schema().find_field(axis.column).field_id
     for position, field in enumerate(table.specs()[file.spec_id].fields):
