@@ -74,7 +74,10 @@ def _of_run(run: str, project: Path, context: str | None, output: Format) -> Non
         budget = backfill.contract.spec.budget
         limit = None if budget is None else budget.cost
         bill = spent(backfill.workplace, reader, plan, backfill.run_id)
-        document = {"run": backfill.run_id, **cost_record(backfill.workplace, reader, plan, backfill.run_id, limit)}
+        document = {
+            "run": backfill.run_id,
+            **cost_record(backfill.workplace, reader, plan, backfill.run_id, backfill.contract),
+        }
     before: Any = document["estimate"]
 
     def table(console: Console) -> None:

@@ -37,7 +37,6 @@ from anabranch.promote.promotion import BehindError, Promotion
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.target import CommitNote
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
-from anabranch.replay.limits import Limits
 from anabranch.replay.replayer import Clock, End, Lane, Replayer, SliceWriter, Watch
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.runs.hold import Hold, holding
@@ -51,7 +50,7 @@ from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.control import with_control
-from anabranch.wiring.cost import cost_record
+from anabranch.wiring.cost import cost_record, note_estimate
 from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.limits import limits_of
@@ -99,6 +98,7 @@ def submit_contract(
         if run.contract_hash == wanted and run.pipeline == contract.pipeline.name:
             return run
     planned = plan_backfill(workplace, file, now=now, control=control)
+    note_estimate(workplace, store, planned, by=actor, now=now)
     return submit(store, planned.plan, planned.asked.contract, now=now, actor=actor)
 
 
@@ -187,7 +187,7 @@ class BackfillRun:
             flag=lambda drift: self._flag(hold, drift),
         )
         guard.check()
-        limits = self._limits(hold)
+        limits = limits_of(self.workplace, hold, self.plan, self.contract)
         if slices is None:
             limits.require_open()
             self.gates.require_for_replay()
@@ -242,7 +242,7 @@ class BackfillRun:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
-            self._limits(hold).require_for_promotion()
+            limits_of(self.workplace, hold, self.plan, self.contract).require_for_promotion()
             self.gates.require_for_promotion()
         try:
             return self._catch_up_and_join(hold, watch, now)
@@ -313,12 +313,9 @@ class BackfillRun:
             self.plan,
             self.target,
             certify=lambda: self._certificate(hold),
-            cost=lambda: cost_record(self.workplace, hold.reader, self.plan, self.run_id, self._limits(hold).budget),
+            cost=lambda: cost_record(self.workplace, hold.reader, self.plan, self.run_id, self.contract),
             keep=keep,
         )()
-
-    def _limits(self, hold: Hold) -> Limits:
-        return limits_of(self.workplace, hold, self.plan, self.contract)
 
     @cached_property
     def _spark(self) -> SparkSession:

@@ -13,6 +13,7 @@ from anabranch.adapters.iceberg.stored import stored
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
 from anabranch.close.closure import slice_ledgers
+from anabranch.contract.backfill import Backfill
 from anabranch.contract.price_book import load_price_book
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 from anabranch.gates import cost as gate
@@ -99,6 +100,13 @@ def keep_estimate(
     return found, keep_evidence(store.writer, gate.KIND, subject, said, by=by, good_until=now + LIFETIME)
 
 
+def note_estimate(workplace: Workplace, store: SqlRunStore, planned: Planned, *, by: str, now: datetime) -> None:
+    """Keep an estimate of a plan that is about to be carried out, if one can be made, so that its record has one."""
+    rehearsed = rehearsed_of(store.reader, planned.plan.pipeline, now)
+    if planned.outlook.bytes is not None or rehearsed is not None:
+        keep_estimate(workplace, store, planned, by=by, now=now)
+
+
 def spent(workplace: Workplace, reader: RunReader, plan: Plan, run: str, *, files: bool = True) -> Bill:
     """What the run has cost so far. Without `files`, only what its journal tells: enough between two slices."""
     journal, book = reader.journal(run), load_price_book(workplace.loaded)
@@ -118,10 +126,14 @@ def spent(workplace: Workplace, reader: RunReader, plan: Plan, run: str, *, file
     return bill(book, usage)
 
 
-def cost_record(workplace: Workplace, reader: RunReader, plan: Plan, run: str, budget: float | None) -> dict[str, Any]:
+def cost_record(workplace: Workplace, reader: RunReader, plan: Plan, run: str, contract: Backfill) -> dict[str, Any]:
     """Actual against estimate, as the closure record has it."""
     actual, before = spent(workplace, reader, plan, run), newest_evidence(reader, gate.KIND, f"plan/{plan.hash}")
-    return {"actual": actual.document(), "estimate": None if before is None else dict(before.found), "budget": budget}
+    return {
+        "actual": actual.document(),
+        "estimate": None if before is None else dict(before.found),
+        "budget": None if contract.spec.budget is None else contract.spec.budget.cost,
+    }
 
 
 def cores_of(settings: SparkSettings) -> int:

@@ -96,3 +96,16 @@ def test_what_was_used_grows_with_every_validation() -> None:
     assert (once.storage_bytes, twice.storage_bytes) == (100, 200)
     assert twice.requests - once.requests == 10
     assert once.core_seconds == 10
+
+
+def test_a_control_reads_and_computes_everything_once_more(world: World) -> None:
+    planned, assume = world.plan([hourly(60)]), book().spec.assume
+    twice = replace(planned.plan, control="c" * 64)
+    once, both = (
+        expected_usage(plan, planned.outlook, MEASURED, Stored(0, 0), assume, 8, None) for plan in (planned.plan, twice)
+    )
+    assert once is not None
+    assert both is not None
+    assert both.broker_bytes == 2 * once.broker_bytes
+    validation = planned.plan.target.rows / 1e6 * 20 * 2
+    assert both.core_seconds - validation == pytest.approx(2 * (once.core_seconds - validation))
