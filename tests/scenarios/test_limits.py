@@ -22,18 +22,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 HOUR = timedelta(hours=1)
 
 
-def submitted(shop: Shop, **spec: Any) -> BackfillRun:
-    """A run of three slices by a contract of its own."""
+def submitted(shop: Shop, slices: int, **spec: Any) -> BackfillRun:
+    """A run by a contract of its own."""
     contract: dict[str, Any] = deepcopy(CONTRACT)
     contract["spec"].update(spec)
     (shop.workplace.folder / "contracts" / "fix.yaml").write_text(json.dumps(contract))
-    return shop.plan()
+    return shop.plan(slices)
 
 
-def passed(choice: str, **more: str) -> dict[str, Any]:
+def passed(choice: str) -> dict[str, Any]:
     """A window whose deadline was an hour ago."""
     deadline = format_moment(datetime.now(timezone.utc) - HOUR)
-    return {"window": {"deadline": deadline, "onMiss": choice, **more}}
+    return {"window": {"deadline": deadline, "onMiss": choice}}
 
 
 def replay(run: BackfillRun, watch: Onlooker | None = None) -> End:
@@ -50,7 +50,7 @@ def records(shop: Shop, run: BackfillRun, action: str) -> list[Mapping[str, Any]
 
 
 def test_a_missed_deadline_pauses_once_and_whoever_goes_on_goes_on(shop: Shop) -> None:
-    before, run = shop.rows(), submitted(shop, **passed("pause"))
+    before, run = shop.rows(), submitted(shop, 1, **passed("pause"))
     assert replay(run) is End.PAUSED
     assert run.run.state is State.PAUSED
     [miss] = records(shop, run, MISSED)
@@ -63,7 +63,7 @@ def test_a_missed_deadline_pauses_once_and_whoever_goes_on_goes_on(shop: Shop) -
 def test_over_budget_stops_between_slices_until_somebody_answers_for_it(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, watch = submitted(shop, budget={"cost": 1e-9}), Onlooker()
+    run, watch = submitted(shop, 2, budget={"cost": 1e-9}), Onlooker()
     with pytest.raises(OverBudgetError, match="so far") as stopped:
         replay(run, watch)
     assert len(watch.seen) == 1, "the first slice is what told what it costs"

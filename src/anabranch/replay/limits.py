@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from anabranch.contract.backfill import Window
 from anabranch.errors import AnabranchError, ExitCode
@@ -15,6 +17,7 @@ from anabranch.plan.deadline import Miss, missed, too_early
 from anabranch.project.quantities import format_moment
 from anabranch.replay.controls import Wish, read_controls
 from anabranch.replay.replayer import End
+from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant
 from anabranch.runs.hold import Hold
 from anabranch.runs.states import Event
@@ -141,6 +144,13 @@ class Limits:
 
     def _act(self, action: str, details: dict[str, object]) -> None:
         self.hold.writer.record_act(action, actor=self.hold.actor, run_id=self.hold.run_id, details=details)
+
+
+def stopped_by_deadline(records: Iterable[AuditRecord]) -> Mapping[str, Any] | None:
+    """What the run was last stopped for, if that was its deadline: of a run's records, oldest first."""
+    stops = [each for each in records if each.action in (f"run.{Event.PAUSE.value}", f"run.{Event.CANCEL.value}")]
+    said: Mapping[str, Any] = json.loads(stops[-1].details) if stops else {}
+    return said if "choice" in said else None
 
 
 def _after(miss: Miss, run: str) -> str:

@@ -18,7 +18,15 @@ from anabranch.gates.overrides import keep_override
 from anabranch.plan.cost import Bill, Line
 from anabranch.project.quantities import format_moment
 from anabranch.replay.controls import read_controls
-from anabranch.replay.limits import ALERT, MISSED, DeadlineMissedError, Limits, OverBudgetError, WindowNotOpenError
+from anabranch.replay.limits import (
+    ALERT,
+    MISSED,
+    DeadlineMissedError,
+    Limits,
+    OverBudgetError,
+    WindowNotOpenError,
+    stopped_by_deadline,
+)
 from anabranch.replay.replayer import End
 from anabranch.runs.hold import Hold
 from anabranch.runs.states import Event, State
@@ -88,6 +96,9 @@ def test_the_contracts_choice_is_carried_out_when_the_deadline_comes(
     assert scene.state is state
     [miss] = scene.said(MISSED)
     assert (miss["choice"], miss["deadline"]) == (choice, format_moment(DEADLINE))
+    stopped = stopped_by_deadline(scene.store.reader.audit(run_id="r1"))
+    assert (stopped is not None) is (end is not None)
+    assert stopped is None or (stopped["choice"], stopped["deadline"]) == (choice, miss["deadline"])
 
 
 def test_whoever_resumes_after_a_pause_is_not_paused_again(scene: Scene) -> None:
@@ -99,6 +110,8 @@ def test_whoever_resumes_after_a_pause_is_not_paused_again(scene: Scene) -> None
     limits.require_open()
     assert limits() is None
     limits.require_for_promotion()
+    scene.hold.move(Event.PAUSE, {"reason": "interrupted"})
+    assert stopped_by_deadline(scene.store.reader.audit(run_id="r1")) is None, "this time it was somebody else"
     assert len(scene.said(MISSED)) == 1
 
 
