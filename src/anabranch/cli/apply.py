@@ -144,15 +144,21 @@ def _validated(backfill: BackfillRun, hold: Hold) -> Report:
 
 def _stopped(backfill: BackfillRun, end: End, output: Format) -> None:
     from anabranch.errors import ExitCode
+    from anabranch.replay.limits import stopped_by_deadline
     from anabranch.replay.replayer import End
 
-    paused = end is End.PAUSED
+    paused, miss = end is End.PAUSED, stopped_by_deadline(backfill.store.reader.audit(run_id=backfill.run_id))
     following = f"anabranch retry {backfill.run_id}" if paused else f"anabranch close {backfill.run_id}"
     state = backfill.run.state.value
     emit(
-        {"run": backfill.run_id, "state": state, "next": following},
+        {"run": backfill.run_id, "state": state, "missed": miss, "next": following},
         output,
         lambda console: console.print(f"Run {backfill.run_id} is {state}. Production is as before.", markup=False),
     )
+    if miss is not None:
+        later = f"; the next window opens at {miss['not_before']}" if miss["not_before"] else ""
+        stderr().print(f"deadline  {miss['deadline']} has passed: {miss['choice']}{later}", markup=False)
     stderr().print(f"next      {following}", markup=False)
+    if miss is not None:
+        raise typer.Exit(int(ExitCode.GUARDED))
     raise typer.Exit(int(ExitCode.INTERRUPTED if paused else ExitCode.DONE))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from anabranch.plan.planner import Planned
+    from anabranch.wiring.prospect import Prospect
 
 STEPS_SHOWN = 12
 
@@ -40,6 +41,7 @@ def plan(
 
     from anabranch.plan.file import document_of_planned, write_plan_file
     from anabranch.wiring.planning import plan_backfill
+    from anabranch.wiring.prospect import look_at_prospect
     from anabranch.wiring.workplace import open_workplace
 
     workplace = open_workplace(project, context)
@@ -47,16 +49,19 @@ def plan(
     planned = plan_backfill(workplace, file, now=now, offsets_per_slice=slice_size, control=control)
     if out is not None:
         write_plan_file(out, planned)
-    emit(document_of_planned(planned), output, lambda console: _table(console, planned))
+    prospect = look_at_prospect(workplace, planned, now)
+    document = {**document_of_planned(planned), **prospect.document()}
+    emit(document, output, lambda console: _table(console, planned, prospect))
     asked = f"-f {file}{' --control' if control else ''}"
     apply = f"anabranch apply {asked if out is None else out}"
     stderr().print(f"next      {apply}", markup=False)
 
 
-def _table(console: Console, planned: Planned) -> None:
+def _table(console: Console, planned: Planned, prospect: Prospect) -> None:
     from rich.table import Table
 
     from anabranch.cli.plan_words import facts_of, offsets_of, replaced, steps_shown
+    from anabranch.cli.prospect_words import prospect_words
 
     def section(title: str) -> None:
         console.print(f"\n{title}", style="bold", markup=False)
@@ -77,7 +82,13 @@ def _table(console: Console, planned: Planned) -> None:
     section("steps")
     for line in steps_shown(planned, STEPS_SHOWN):
         console.print(f"  {line}", markup=False)
-    if planned.outlook.cautions:
+    section("window and cost")
+    prospects = Table(box=None, show_header=False, pad_edge=True)
+    for name, value in prospect_words(prospect):
+        prospects.add_row(name, value)
+    console.print(prospects)
+    cautions = (*planned.outlook.cautions, *prospect.cautions)
+    if cautions:
         section("cautions")
-        for caution in planned.outlook.cautions:
+        for caution in cautions:
             console.print(f"  {caution.words}  [{caution.code}]", markup=False)

@@ -15,6 +15,7 @@ class Kind(str, Enum):
     PROJECT = "project"
     PIPELINE = "pipeline"
     BACKFILL = "backfill"
+    PRICES = "prices"
 
 
 def schema(

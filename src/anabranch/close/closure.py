@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,8 @@ class Closure:
     plan: Plan
     target: ClosingTarget
     certify: Callable[[], Certificate]
+    cost: Callable[[], Mapping[str, object]]
+    """Actual against estimate, looked at before staging is removed."""
     keep: Callable[[Mapping[str, object]], None]
     """Writes the record where people find it, whole or not at all."""
 
@@ -81,6 +83,7 @@ class Closure:
             "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),
+            "cost": self.cost(),
             "overrides": [each.document() for each in self._overrides()],
             "isolation": self.certify().document(),
             "audit": self.hold.reader.verify_audit().as_dict(),
@@ -96,9 +99,9 @@ def _range(part: TargetPart) -> list[str] | None:
     return None if isinstance(part, WholeTable) else [part.start.isoformat(), part.end.isoformat()]
 
 
-def slice_ledgers(journal: Iterable[JournalEntry]) -> list[SliceLedger]:
+def slice_ledgers(journal: Iterable[JournalEntry], steps: Collection[str] = ("slice",)) -> list[SliceLedger]:
     """The ledgers of all slices that are in the table, from the journal: it outlives staging."""
-    done = [entry for entry in journal if entry.step == "slice" and entry.outcome is Outcome.SUCCEEDED]
+    done = [entry for entry in journal if entry.step in steps and entry.outcome is Outcome.SUCCEEDED]
     return [SliceLedger.read((entry.outcome_details or {})["ledger"]) for entry in done]  # type: ignore[arg-type]
 
 

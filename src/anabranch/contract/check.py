@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anabranch.contract.load import read_contracts, read_pipelines
+from anabranch.contract.price_book import KIND, load_price_book
 from anabranch.project.findings import BadFilesError, Finding
 from anabranch.project.load import LoadedProject, load_project
 from anabranch.project.location import PROJECT_FILE
@@ -56,14 +57,28 @@ def check_project(folder: Path, context: str | None, environment: Mapping[str, s
 def _check_rooms(loaded: LoadedProject) -> CheckReport:
     pipelines, pipeline_findings = read_pipelines(loaded)
     contracts, contract_findings = read_contracts(loaded, {p.name: p for p in pipelines.values()})
-    findings = (*pipeline_findings, *contract_findings)
+    book, price_findings = _check_prices(loaded)
+    findings = (*pipeline_findings, *contract_findings, *price_findings)
     bad = {finding.file for finding in findings}
     files = [CheckedFile("Project", loaded.project.metadata.name, PROJECT_FILE, PROJECT_FILE not in bad)]
     files += [CheckedFile("Pipeline", p.name, p.file, p.file not in bad) for p in pipelines.values()]
     files += [CheckedFile("Backfill", c.name, c.file, c.file not in bad) for c in contracts.values()]
+    files += book
     seen = {file.file for file in files}
     unread = [("Pipeline", pipeline_findings), ("Backfill", contract_findings)]
     for kind, found in unread:
         names = dict.fromkeys(f.file for f in found if f.file not in seen)
         files += [CheckedFile(kind, "", name, False) for name in names]
     return CheckReport(str(loaded.folder), loaded.context, tuple(files), findings)
+
+
+def _check_prices(loaded: LoadedProject) -> tuple[list[CheckedFile], tuple[Finding, ...]]:
+    """The project's price book, if it has one of its own."""
+    file = loaded.project.spec.prices
+    if file is None:
+        return [], ()
+    try:
+        book = load_price_book(loaded)
+    except BadFilesError as error:
+        return [CheckedFile(KIND, "", file, False)], error.findings
+    return [CheckedFile(KIND, book.metadata.name, file, True)], ()

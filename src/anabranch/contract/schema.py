@@ -6,11 +6,17 @@ from typing import Any
 
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.price_book import PriceBook
 from anabranch.project.model import Envelope
 from anabranch.project.project import Project
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-KINDS: dict[str, type[Envelope]] = {"project": Project, "pipeline": Pipeline, "backfill": Backfill}
+KINDS: dict[str, type[Envelope]] = {
+    "project": Project,
+    "pipeline": Pipeline,
+    "backfill": Backfill,
+    "prices": PriceBook,
+}
 
 
 def schema_of(kind: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from anabranch.project.model import Envelope, Name, Part
-from anabranch.project.paths import ProjectPath
+from anabranch.project.paths import ProjectFile, ProjectPath
 from anabranch.project.refusals import refuse
 from anabranch.project.sections.approval import ApprovalSettings, RoleSettings
 from anabranch.project.sections.catalog import CatalogSettings
@@ -70,6 +70,11 @@ class ProjectSpec(Part):
         default=TopicClasses(),
         description="What each topic is for: `anabranch retention audit` says whether it is kept long enough.",
         examples=[{"view-source": {"topics": ["shop.*"]}}],
+    )
+    prices: ProjectFile | None = Field(
+        default=None,
+        description="The price book; left out, the one that comes with Anabranch is used.",
+        examples=["prices.yaml"],
     )
 
     @model_validator(mode="after")

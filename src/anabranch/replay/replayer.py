@@ -85,6 +85,8 @@ class Replayer:
     watch: Watch
     clock: Clock
     bytes_per_second: int | None
+    limits: Callable[[], End | None] = lambda: None
+    """Asked before each slice: how to end, if the contract's deadline or budget says so."""
 
     def __call__(self, slices: Sequence[Slice]) -> End:
         """Replay those of `slices` that are not in staging, in every lane before the next slice.
@@ -94,7 +96,7 @@ class Replayer:
         self._begin()
         try:
             for lane, piece in self._remaining(slices):
-                end = self._obey()
+                end = self._obey() or self.limits()
                 if end is not None:
                     return end
                 self._one(lane, piece)

@@ -50,8 +50,10 @@ from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.control import with_control
+from anabranch.wiring.cost import cost_record, note_estimate
 from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
+from anabranch.wiring.limits import limits_of
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
 from anabranch.wiring.slice_writers import control_writer, run_folder, slice_writer, stream_folder
 from anabranch.wiring.verdicts import ever_accepted
@@ -96,6 +98,7 @@ def submit_contract(
         if run.contract_hash == wanted and run.pipeline == contract.pipeline.name:
             return run
     planned = plan_backfill(workplace, file, now=now, control=control)
+    note_estimate(workplace, store, planned, by=actor, now=now)
     return submit(store, planned.plan, planned.asked.contract, now=now, actor=actor)
 
 
@@ -184,9 +187,10 @@ class BackfillRun:
             flag=lambda drift: self._flag(hold, drift),
         )
         guard.check()
+        limits = limits_of(self.workplace, hold, self.plan, self.contract)
         if slices is None:
+            limits.require_open()
             self.gates.require_for_replay()
-        budget = self.contract.spec.budget
         return Replayer(
             hold,
             self.plan,
@@ -195,7 +199,9 @@ class BackfillRun:
             guard,
             watch,
             Clock(time.monotonic, time.sleep),
-            None if budget is None else budget.bytes_per_second,
+            limits.bytes_per_second,
+            # Catching up is part of a promotion, which looks at the window itself.
+            limits if slices is None else lambda: None,
         )(wanted)
 
     def validate(self, hold: Hold, now: datetime) -> Report:
@@ -236,6 +242,7 @@ class BackfillRun:
         """Join the run in, catching up with live first where it wrote into the range by other code."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
+            limits_of(self.workplace, hold, self.plan, self.contract).require_for_promotion()
             self.gates.require_for_promotion()
         try:
             return self._catch_up_and_join(hold, watch, now)
@@ -306,6 +313,7 @@ class BackfillRun:
             self.plan,
             self.target,
             certify=lambda: self._certificate(hold),
+            cost=lambda: cost_record(self.workplace, hold.reader, self.plan, self.run_id, self.contract),
             keep=keep,
         )()
 

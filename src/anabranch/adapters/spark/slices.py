@@ -71,6 +71,8 @@ class SparkSliceWriter:
     run_id: str
     control: bool = False
     """Whether it replays the control: its bad records are set aside by the corrected code, if they are bad to that."""
+    set_aside: bool = True
+    """Whether bad records go to quarantine; else they are only counted."""
 
     @property
     def client_id(self) -> str:
@@ -137,7 +139,7 @@ class SparkSliceWriter:
         return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(partitions.end))
 
     def _set_aside(self, piece: Slice, decoded: DataFrame, bad: int) -> None:
-        if bad and not self.control:
+        if bad and self.set_aside and not self.control:
             quarantine = Quarantine(self.catalog, self.pipeline)
             quarantine.prepare(self.spark)
             batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")

@@ -1,0 +1,119 @@
+"""`anabranch cost`: what a backfill will cost, meter by meter; and of a run, what it has cost so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.plan.cost import Bill
+
+
+def cost(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The run, by its id; `last` for the newest.", show_default=False),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="The contract, to estimate it.", show_default=False)
+    ] = None,
+    book: Annotated[bool, typer.Option("--book", help="Print the price book that is used, and nothing else.")] = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Price a contract by the project's price book, or what a run has used. Starts no JVM, changes nothing.
+
+    An estimate is kept on record; the cost gate and the closure record compare with it.
+    """
+    if [run is not None, file is not None, book].count(True) != 1:
+        raise typer.BadParameter("give a run, or a contract with -f, or --book")
+    if run is not None:
+        _of_run(run, project, context, output)
+    elif file is not None:
+        _of_contract(file, project, context, output)
+    else:
+        _book(project, context, output)
+
+
+def _of_contract(file: Path, project: Path, context: str | None, output: Format) -> None:
+    from datetime import datetime, timezone
+
+    from anabranch.wiring.backfill import operator
+    from anabranch.wiring.cost import keep_estimate
+    from anabranch.wiring.planning import plan_backfill
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace, now = open_workplace(project, context), datetime.now(timezone.utc)
+    planned = plan_backfill(workplace, file, now=now)
+    budget = planned.asked.backfill.spec.budget
+    limit = None if budget is None else budget.cost
+    with workplace.store() as store:
+        found, _ = keep_estimate(workplace, store, planned, by=operator()[1], now=now)
+    document = {"plan": planned.plan.hash, "estimate": found.document(), "budget": limit}
+    emit(document, output, lambda console: _table(console, found.bill, "estimated", limit))
+    say_alerts(found.bill)
+    stderr().print(f"rests on  {found.rests_on}", markup=False)
+    if found.rests_on != "a rehearsal":
+        stderr().print(f"next      anabranch rehearse -f {file}", markup=False)
+
+
+def _of_run(run: str, project: Path, context: str | None, output: Format) -> None:
+    from anabranch.cli.place import run_in_hand
+    from anabranch.wiring.cost import cost_record, spent
+
+    with run_in_hand(run, project, context) as backfill:
+        reader, plan = backfill.store.reader, backfill.plan
+        budget = backfill.contract.spec.budget
+        limit = None if budget is None else budget.cost
+        bill = spent(backfill.workplace, reader, plan, backfill.run_id)
+        document = {
+            "run": backfill.run_id,
+            **cost_record(backfill.workplace, reader, plan, backfill.run_id, backfill.contract),
+        }
+    before: Any = document["estimate"]
+
+    def table(console: Console) -> None:
+        _table(console, bill, "so far", limit)
+        if before is not None:
+            console.print(f"estimated {before['amount']:,.4f} {before['currency']}", markup=False)
+
+    emit(document, output, table)
+    say_alerts(bill)
+
+
+def _book(project: Path, context: str | None, output: Format) -> None:
+    from anabranch.cli.output import as_yaml
+    from anabranch.contract.price_book import load_price_book
+    from anabranch.project.model import as_plain
+    from anabranch.wiring.workplace import open_workplace
+
+    document = as_plain(load_price_book(open_workplace(project, context).loaded))
+    emit(document, output, lambda console: console.print(as_yaml(document), markup=False, end=""))
+
+
+def say_alerts(bill: Bill) -> None:
+    """Every meter above its threshold, with who answers for it."""
+    from anabranch.plan.cost import alert_words
+
+    for words in alert_words(bill.alerts, bill.currency):
+        stderr().print(f"alert     {words}", markup=False)
+
+
+def _table(console: Console, bill: Bill, title: str, budget: float | None) -> None:
+    from rich.table import Table
+
+    rows = Table("meter", "quantity", "unit", "price", "amount", "alert above", "answers for it", box=None)
+    for line in bill.lines:
+        amounts = (f"{line.price:,.4f}", f"{line.amount:,.4f}", f"{line.threshold:,.2f}")
+        rows.add_row(line.meter, f"{line.quantity:,.4f}", line.unit, *amounts, line.owner)
+    console.print(rows)
+    limit = "no budget in the contract" if budget is None else f"budget {budget:,.2f}"
+    console.print(f"{title} {bill.amount:,.4f} {bill.currency}; {limit}; prices: {bill.book}", markup=False)

@@ -1,0 +1,88 @@
+"""`anabranch rehearse`: a few slices of a backfill into a scratch place, to tell how long all of it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.place import ContextName, ProjectFolder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from anabranch.plan.rehearsed import Rehearsed
+    from anabranch.wiring.prospect import Prospect
+
+
+def rehearse(
+    file: Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)],
+    slice_size: Annotated[
+        int | None, typer.Option(min=1, help="Offsets in one slice.", show_default="as `anabranch plan` cuts them")
+    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Replay a little of a contract beside live, resting in between, and time every part of it. Promotes nothing.
+
+    What was found is kept for a week; `plan`, `cost`, `advise` and the capacity gate tell from it.
+    """
+    from datetime import datetime, timezone
+
+    from anabranch.wiring.backfill import operator
+    from anabranch.wiring.planning import plan_backfill
+    from anabranch.wiring.prospect import look_at_prospect
+    from anabranch.wiring.rehearsal import Rehearsal
+    from anabranch.wiring.workplace import open_workplace
+
+    workplace, now = open_workplace(project, context), datetime.now(timezone.utc)
+    planned = plan_backfill(workplace, file, now=now, offsets_per_slice=slice_size)
+    asked, words = planned.asked, stderr()
+    words.print(f"Rehearsing {asked.backfill.metadata.name}: production is not touched.", markup=False)
+    with workplace.store() as store:
+        spark = workplace.spark(f"anabranch rehearsal of {planned.plan.pipeline}")
+        rehearsal = Rehearsal(
+            workplace,
+            store,
+            planned.plan,
+            asked.backfill,
+            asked.pipeline,
+            operator()[1],
+            spark,
+            lambda said: words.print(said, markup=False),
+        )
+        found, kept = rehearsal(now)
+    prospect = look_at_prospect(workplace, planned, datetime.now(timezone.utc), found)
+    document = {"pipeline": planned.plan.pipeline, "plan": planned.plan.hash, "found": dict(kept.found)}
+    emit({**document, **prospect.document()}, output, lambda console: _table(console, found, prospect))
+    words.print(f"next      anabranch apply -f {file}", markup=False)
+
+
+def _table(console: Console, found: Rehearsed, prospect: Prospect) -> None:
+    from rich.table import Table
+
+    from anabranch.cli.prospect_words import prospect_words
+
+    rows = Table(box=None, show_header=False)
+    rows.add_row("rate", f"{found.records_per_second:,.0f} records/s, {found.bytes_per_second / 1e6:,.1f} MB/s")
+    stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.stages.items())
+    rows.add_row("bottleneck", f"{found.bottleneck} ({stages})")
+    lag = [_or_unknown(each) for each in (found.live_lag_with, found.live_lag_without)]
+    rows.add_row("live lag", f"{lag[0]} beside it, {lag[1]} alone")
+    latency = [_or_unknown(each, " s") for each in (found.live_latency_with, found.live_latency_without)]
+    rows.add_row("live latency", f"{latency[0]} beside it, {latency[1]} alone")
+    rows.add_row("commit", f"{found.commit_seconds:.2f} s")
+    rows.add_row("validation", f"{found.validate_seconds_per_million_rows:,.1f} s for a million rows")
+    rows.add_row("promotion", f"{found.promote_seconds:.2f} s, and {found.rollback_seconds:.2f} s back")
+    for name, value in prospect_words(prospect):
+        rows.add_row(name, value)
+    console.print(rows)
+    for caution in prospect.cautions:
+        console.print(f"caution   {caution.words}  [{caution.code}]", markup=False)
+
+
+def _or_unknown(value: float | None, unit: str = "") -> str:
+    return "unknown" if value is None else f"{value:,.3g}{unit}" if unit else f"{value:,}"

@@ -1,0 +1,55 @@
+"""How live fared while it was watched: lag, latency and arrivals, from samples of where it stood. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sample:
+    at: float
+    """Seconds of any clock that only grows."""
+    ends: Mapping[int, int]
+    """Of the log, by partition."""
+    position: Mapping[int, int] | None
+    """How far live has come; None: nobody has said."""
+    replaying: bool
+    """Whether a replay was reading then, or resting."""
+
+    @property
+    def lag(self) -> int | None:
+        if self.position is None:
+            return None
+        return sum(max(0, end - self.position.get(partition, end)) for partition, end in self.ends.items())
+
+
+def worst_lag(samples: Sequence[Sample], *, replaying: bool) -> int | None:
+    return max((each.lag for each in samples if each.replaying is replaying and each.lag is not None), default=None)
+
+
+def worst_latency(samples: Sequence[Sample], *, replaying: bool) -> float | None:
+    """The longest that records took to be written by live, of those that came while a replay was reading, or resting.
+
+    By when they were seen to have come and to be written, and not by their own timestamps, which producers choose. What
+    live had not written by the last sample has taken at least until then. None: nothing came.
+    """
+    return max((seconds for came, seconds in _latencies(samples) if came.replaying is replaying), default=None)
+
+
+def arrivals_per_second(samples: Sequence[Sample]) -> float:
+    if len(samples) < 2:
+        return 0.0
+    first, last = samples[0], samples[-1]
+    came = sum(last.ends.values()) - sum(first.ends.values())
+    return max(0, came) / max(0.001, last.at - first.at)
+
+
+def _latencies(samples: Sequence[Sample]) -> Iterator[tuple[Sample, float]]:
+    """Of every growth of a partition: the sample that saw it come, and how long it took from there."""
+    for index in range(1, len(samples)):
+        before, came = samples[index - 1], samples[index]
+        for partition, end in came.ends.items():
+            if end > before.ends.get(partition, 0) and came.position is not None:
+                later = (each for each in samples[index:] if (each.position or {}).get(partition, 0) >= end)
+                yield came, next(later, samples[-1]).at - came.at

@@ -1,0 +1,161 @@
+"""Holds a run to its contract's window and budget: asked between slices and before a promotion, kept on record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from anabranch.contract.backfill import Window
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.gates import cost as cost_gate
+from anabranch.gates.overrides import overrides_of
+from anabranch.plan.cost import Bill, alert_words
+from anabranch.plan.deadline import Miss, missed, too_early
+from anabranch.project.quantities import format_moment
+from anabranch.replay.controls import Wish, read_controls
+from anabranch.replay.replayer import End
+from anabranch.runs.audit import AuditRecord
+from anabranch.runs.canonical import instant
+from anabranch.runs.hold import Hold
+from anabranch.runs.states import Event
+
+MISSED = "window.missed"
+ALERT = "cost.alert"
+STAGED = "Production is as before; what is staged is kept."
+
+
+class WindowNotOpenError(AnabranchError):
+    code = "window.not-open"
+    exit_code = ExitCode.REFUSED
+
+
+class DeadlineMissedError(AnabranchError):
+    code = "window.deadline-missed"
+    exit_code = ExitCode.GUARDED
+
+
+class OverBudgetError(AnabranchError):
+    code = "cost.over-budget"
+    exit_code = ExitCode.GUARDED
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one run. What it decides is in `plan/deadline.py` and `plan/cost.py`; this carries it out."""
+
+    hold: Hold
+    window: Window | None
+    budget: float | None
+    bytes_per_second: int | None
+    """The contract's rate."""
+    spent: Callable[[], Bill]
+    clock: Callable[[], datetime]
+
+    def __call__(self) -> End | None:
+        """How the replay has to end, if it has to. Over budget is an error, so that nobody takes it for a pause."""
+        self._heed_budget()
+        miss = missed(self.window, self.clock(), self._answered())
+        return None if miss is None else self._carry_out(miss)
+
+    def require_open(self) -> None:
+        """Stop here if the window has not begun yet, or the next one of a run that was put off."""
+        start = too_early(self.window, self.clock(), self._answered())
+        if start is not None:
+            raise WindowNotOpenError(
+                f"The contract's window opens at {format_moment(start)}.",
+                untouched=STAGED,
+                next_step=f"anabranch retry {self.hold.run_id} after that",
+                opens=format_moment(start),
+            )
+
+    def require_for_promotion(self) -> None:
+        """What the contract chose for a miss, where the deadline passes between replay and promotion."""
+        self.require_open()
+        miss = missed(self.window, self.clock(), self._answered())
+        if miss is None:
+            return
+        self._record(miss)
+        if miss.choice == "scaleOut":
+            return  # there is nothing left to make faster than the promotion itself
+        if miss.choice == "rollback":
+            self.hold.move(Event.CANCEL, {"reason": "its deadline has passed", **miss.document()})
+        raise DeadlineMissedError(
+            f"The deadline {format_moment(miss.deadline)} has passed, and the contract says {miss.choice}.",
+            untouched=STAGED,
+            next_step=_after(miss, self.hold.run_id),
+            choice=miss.choice,
+        )
+
+    def _carry_out(self, miss: Miss) -> End | None:
+        why = {"reason": "its deadline has passed", **miss.document()}
+        end: End | None = None
+        match miss.choice:
+            case "pause" | "retry":
+                self.hold.move(Event.PAUSE, why)
+                end = End.PAUSED
+            case "rollback":
+                self.hold.move(Event.CANCEL, why)
+                end = End.CANCELLED
+            case "scaleOut":
+                self._lift_the_rate()
+        self._record(miss)
+        return end
+
+    def _lift_the_rate(self) -> None:
+        """The rate is what we hold the replay back by; with none it goes as fast as it can already."""
+        records = self.hold.reader.audit(run_id=self.hold.run_id)
+        if read_controls(records, self.bytes_per_second).bytes_per_second is not None:
+            self._act(Wish.THROTTLE.value, {"bytes_per_second": None})
+
+    def _record(self, miss: Miss) -> None:
+        self._act(MISSED, miss.document())
+
+    def _answered(self) -> datetime | None:
+        """When a miss was last put on record."""
+        records = self.hold.reader.audit(run_id=self.hold.run_id, action=MISSED)
+        return instant(records[-1].at) if records else None
+
+    def _heed_budget(self) -> None:
+        bill = self.spent()
+        told = self.hold.reader.audit(run_id=self.hold.run_id, action=ALERT)
+        for line, words in zip(bill.alerts, alert_words(bill.alerts, bill.currency), strict=True):
+            if not any(f'"{line.meter}"' in record.details for record in told):
+                self._act(ALERT, {"meter": line.meter, "amount": round(line.amount, 6), "what": words})
+        if self.budget is None or bill.amount <= self.budget or self._answered_for():
+            return
+        run = self.hold.run_id
+        raise OverBudgetError(
+            f"Run {run} has cost {bill.amount:,.4f} {bill.currency} so far, and its budget is {self.budget:,.4f}.",
+            untouched=STAGED,
+            next_step=f"`anabranch cancel {run}`, or `anabranch gates override cost {run} --reason …`, then "
+            f"`anabranch retry {run}`",
+            spent=round(bill.amount, 6),
+            budget=self.budget,
+            currency=bill.currency,
+        )
+
+    def _answered_for(self) -> bool:
+        """Whether somebody answers for the cost by name."""
+        run = self.hold.run
+        return cost_gate.NAME in overrides_of(self.hold.reader, run_id=run.id, contract=run.contract_hash)
+
+    def _act(self, action: str, details: dict[str, object]) -> None:
+        self.hold.writer.record_act(action, actor=self.hold.actor, run_id=self.hold.run_id, details=details)
+
+
+def stopped_by_deadline(records: Iterable[AuditRecord]) -> Mapping[str, Any] | None:
+    """What the run was last stopped for, if that was its deadline: of a run's records, oldest first."""
+    stops = [each for each in records if each.action in (f"run.{Event.PAUSE.value}", f"run.{Event.CANCEL.value}")]
+    said: Mapping[str, Any] = json.loads(stops[-1].details) if stops else {}
+    return said if "choice" in said else None
+
+
+def _after(miss: Miss, run: str) -> str:
+    if miss.choice == "rollback":
+        return f"anabranch close {run}; the run was cancelled"
+    if miss.next_opening is not None and miss.next_opening.start is not None:
+        return f"anabranch promote {run} after {format_moment(miss.next_opening.start)}"
+    return f"anabranch promote {run} again, to promote it all the same"

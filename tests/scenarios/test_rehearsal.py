@@ -1,0 +1,79 @@
+"""A rehearsal beside production: it measures, keeps what it found, and leaves nothing else behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+import pytest
+
+from anabranch.errors import AnabranchError
+from anabranch.gates.evidence import newest_evidence
+from anabranch.plan.rehearsed import STAGES, read_rehearsed
+from anabranch.wiring.cost import keep_estimate
+from anabranch.wiring.planning import plan_backfill
+from anabranch.wiring.prospect import look_at_prospect
+from anabranch.wiring.rehearsal import Rehearsal, RehearsalFailedError
+from tests.scenarios.backfills import NOW
+from tests.scenarios.shop import Shop, hours
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def rehearsal_of(shop: Shop) -> Rehearsal:
+    planned = plan_backfill(shop.workplace, shop.workplace.folder / "contracts" / "fix.yaml", now=NOW)
+    asked = planned.asked
+    return Rehearsal(
+        shop.workplace, shop.store, planned.plan, asked.backfill, asked.pipeline, "ann", shop.spark.session
+    )
+
+
+def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(new_shop: Callable[..., Shop]) -> None:
+    shop = new_shop()
+    bad = {"value": b"not json", "partition": 0, "timestamp": hours()[50]["timestamp"]}
+    shop.produce([*hours()[:50], bad, *hours()[50:]])
+    shop.live()
+    before, refs, head = shop.rows(), dict(shop.table().metadata.refs), shop.table().current_snapshot()
+    rehearsal = rehearsal_of(shop)
+    now = datetime.now(timezone.utc)
+    found, kept = rehearsal(now)
+    assert dict(shop.table().metadata.refs) == refs, "no branch is left, and main has not moved"
+    assert shop.table().current_snapshot() == head
+    assert shop.rows() == before
+    assert shop.quarantined() == [], "a bad record is counted, and not set aside for nothing"
+    assert shop.store.reader.runs() == []
+    assert found.bottleneck in STAGES
+    assert set(found.stages) == set(STAGES)
+    assert found.stages[found.bottleneck] == max(found.stages.values())
+    assert 0 < found.records <= rehearsal.plan.source.ranges[0][0][1] * 2
+    assert found.bytes > found.records
+    for figure in (found.records_per_second, found.commit_seconds, found.promote_seconds, found.rollback_seconds):
+        assert figure > 0
+    assert (found.live_lag_with, found.live_lag_without) == (0, 0), "live has written all, by its commits"
+    newest = newest_evidence(shop.store.reader, "rehearsal", "pipeline/orders")
+    assert newest == kept
+    assert newest is not None
+    assert read_rehearsed(newest.found) == found
+    tells_from_it(shop, now)
+
+
+def tells_from_it(shop: Shop, now: datetime) -> None:
+    """Window and cost rest on it from now on; without one there is no window."""
+    planned = plan_backfill(shop.workplace, shop.workplace.folder / "contracts" / "fix.yaml", now=now)
+    prospect = look_at_prospect(shop.workplace, planned, now)
+    assert prospect.window is not None
+    assert prospect.window.replay.total_seconds() > 0
+    estimate, evidence = keep_estimate(shop.workplace, shop.store, planned, by="ann", now=now)
+    assert estimate.rests_on == "a rehearsal"
+    assert evidence.found["amount"] == round(estimate.bill.amount, 6) > 0
+
+
+def test_a_rehearsal_that_fails_leaves_nothing_and_says_why(shop: Shop) -> None:
+    transform = shop.workplace.folder / "transforms" / "orders.py"
+    transform.write_text("def transform(events):\n    raise ValueError('no such rate')\n")
+    refs, rehearsal = dict(shop.table().metadata.refs), rehearsal_of(shop)
+    with pytest.raises(RehearsalFailedError, match="no such rate") as failed:
+        rehearsal(NOW)
+    assert isinstance(failed.value.__cause__, AnabranchError)
+    assert dict(shop.table().metadata.refs) == refs
+    assert newest_evidence(shop.store.reader, "rehearsal", "pipeline/orders") is None
