@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pyspark.sql import DataFrame
+
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
@@ -60,10 +62,18 @@ class WindowedLive:
             keep_zones=lambda counted: zones.add(key, counted),
             kafka=scene.workplace.kafka,
         )
+
+        def write(batch: DataFrame, number: int) -> None:
+            try:
+                writer(batch, number)
+            except BaseException as error:
+                # A test's end of a process is no Exception, and Py4J would leave the JVM without an answer.
+                raise RuntimeError("live has ended") from error
+
         starting = starting_offsets(topic, self.last())
         kafka, pace = scene.workplace.kafka, Pace(0.1, max_offsets)
         name = scene.pipeline_name
-        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, writer, writer.shape)
+        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, write, writer.shape)
         try:
             yield writer
             writer.finish()
