@@ -21,7 +21,7 @@ from anabranch.wiring.zones import PipelineZones
 from tests.fixtures.broker import Record
 from tests.scenarios.backfills import JUNE, NOW
 from tests.scenarios.checker import order_of
-from tests.scenarios.shop import START, Shop, hours, order
+from tests.scenarios.shop import END, START, Shop, hours, order
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ABSURD = 9_223_372_036_854_775_807
@@ -55,6 +55,11 @@ def micros(record: Record) -> int | None:
     if found is None:
         return None
     return (datetime.fromisoformat(found["ordered_at"]) - EPOCH) // timedelta(microseconds=1)
+
+
+def in_range(record: Record) -> bool:
+    found = micros(record)
+    return found is not None and START <= EPOCH + timedelta(microseconds=found) < END
 
 
 def require_true(zones: tuple[Zone, ...], shop: Shop) -> None:
@@ -100,10 +105,9 @@ def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Cal
     assert set(by_map.plan.source.proof.values()) == {Proof.MAP}
     assert not [each for each in by_map.outlook.cautions if each.code.startswith("zone-map")]
     assert by_map.plan.hash == planned(shop).plan.hash
-    first, last = by_map.plan.source.ranges[0]
-    assert first == (0, BLOCK)
-    assert last[0] <= at < last[1]
-    assert last[0] == 2 * BLOCK, "what lies between the two was left out"
+    asked = [r.offset for r in shop.records() if r.partition == 0 and in_range(r)]
+    assert asked[-1] == at
+    assert by_map.plan.source.ranges[0] == ((asked[0], asked[-2] + 1), (at, at + 1)), "all that is between is left out"
 
     former = shop.former()
     run = shop.plan(slices=2)

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from pyspark.sql import DataFrame
+
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
@@ -75,10 +77,18 @@ class WindowedLive:
             kafka=scene.workplace.kafka,
             keep_checkpoint=self._keeper(topic.uuid).after,
         )
+
+        def write(batch: DataFrame, number: int) -> None:
+            try:
+                writer(batch, number)
+            except BaseException as error:
+                # A test's end of a process is no Exception, and Py4J would leave the JVM without an answer.
+                raise RuntimeError("live has ended") from error
+
         starting = starting_offsets(topic, self.last())
         kafka, pace = scene.workplace.kafka, Pace(0.1, max_offsets)
         name = scene.pipeline_name
-        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, writer, writer.shape)
+        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, write, writer.shape)
         try:
             yield writer
             writer.finish()

@@ -17,13 +17,14 @@ from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, PartitionFacts, SourceFacts
 from anabranch.plan.intervals import Interval, Intervals, bridged, common, union, width, without
 from anabranch.plan.offsets import EndsBy, Missing, may_be_lost, reach
+from anabranch.plan.zone_spans import CELL
 from anabranch.plan.zones import BLOCK, PartitionZones, Zone, ZoneMap
 
 FEW = 10
 """Offsets that no zone counts are read whole, and so need no slack, while they are this part of what is read anyway."""
 BRIDGED = 20
-"""What is between two ranges is read too while all of that is this part of what is read: a range is a slice of its own,
-which costs more than reading a few records in vain."""
+"""What is between two ranges is read too while all of that is this part of what is read, or no more than a cell: a range
+is a slice of its own, which costs more than reading a few records in vain."""
 
 
 class Proof(str, Enum):
@@ -97,7 +98,7 @@ def reading_of(
     if whole is None:
         whole = known is not None and width(uncounted) <= max(BLOCK, width(needed) // FEW)
     wanted = union((*needed, *(uncounted if whole else declared)))
-    ranges = bridged(wanted, width(wanted) // BRIDGED)
+    ranges = bridged(wanted, max(CELL, width(wanted) // BRIDGED))
     proof = _proof(asked, counted=width(interest) > width(uncounted), proven=whole or not uncounted)
     in_use = _overlapping(touched, needed)
     in_range = sum(span.count for zone in in_use for span in zone.touched(moments.start, moments.end))

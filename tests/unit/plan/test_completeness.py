@@ -147,11 +147,12 @@ def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, 
         for piece in without(((zone.start, zone.end),), union((s.start, s.end) for s in touching(zone, moments)))
     )
     in_vain = common(found.ranges, nowhere)
-    assert width(in_vain) <= (width(found.ranges) - width(in_vain)) // BRIDGED, f"{in_vain} is read in vain"
+    little = max(CELL, width(found.ranges) // BRIDGED)
+    assert width(in_vain) <= little, f"{in_vain} is read in vain"
     assert all(start not in {s for s, _ in found.ranges} for start, _ in in_vain), "no range begins with such offsets"
     uncounted = without(found.ranges, union((zone.start, zone.end) for zone in zones))
     few = found.uncounted <= max(BLOCK, width(found.ranges) // FEW)
-    by_slack = width(without(uncounted, union([slack]))) <= width(found.ranges) // BRIDGED
+    by_slack = width(without(uncounted, union([slack]))) <= little
     assert by_slack or (zones and few)
 
 
