@@ -23,8 +23,8 @@ from anabranch.plan.zones import BLOCK, PartitionZones, Zone, ZoneMap
 FEW = 10
 """Offsets that no zone counts are read whole, and so need no slack, while they are this part of what is read anyway."""
 BRIDGED = 20
-"""What is between two ranges is read too while all of that is this part of what is read, or no more than a cell: a range
-is a slice of its own, which costs more than reading a few records in vain."""
+"""What is between two ranges is read too while all of that is this part of what is read, or no more than a cell: a
+range is a slice of its own, which costs more than reading a few records in vain."""
 
 
 class Proof(str, Enum):
