@@ -26,7 +26,7 @@ demo: install ## Bring the stack up, run the story, take the stack down
 	@$(BIN)/anabranch demo
 
 test: install ## Run the test suite on a real broker, Spark and Iceberg
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadscope
 
 test-cluster: install ## Tests with three brokers and a Spark standalone cluster
 	$(BIN)/pytest -m cluster
