@@ -42,11 +42,13 @@ def advise(
     from anabranch.plan.advice import Way
     from anabranch.plan.advice import advise as weigh
     from anabranch.wiring.advice import Told, look_at_damage
+    from anabranch.wiring.cost import price_of
     from anabranch.wiring.workplace import open_workplace
 
     told = Told(affected_rows, _share(tolerate), archive)
-    damage = look_at_damage(open_workplace(project, context), file, told, now=datetime.now(timezone.utc))
-    advice = weigh(damage)
+    workplace = open_workplace(project, context)
+    damage = look_at_damage(workplace, file, told, now=datetime.now(timezone.utc))
+    advice = weigh(damage, price_of(workplace))
     document = {**advice.document(), "live": damage.live.value, "readers": damage.readers.document()}
     emit(document, output, lambda console: _table(console, advice, damage))
     if advice.recommended is Way.BACKFILL:

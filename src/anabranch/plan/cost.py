@@ -25,7 +25,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Usage:
+class Metered:
     """What a backfill uses, as the meters count."""
 
     broker_bytes: int = 0
@@ -83,7 +83,7 @@ class Bill:
         }
 
 
-def bill(book: PriceBook, usage: Usage) -> Bill:
+def bill(book: PriceBook, usage: Metered) -> Bill:
     spec, meters = book.spec, book.spec.meters
     lines = (
         _line("storageReads", usage.storage_bytes / GIB, "GiB", meters.storage_reads),
@@ -107,7 +107,7 @@ def expected_usage(
     assume: Assumptions,
     cores: int,
     bytes_per_second: int | None,
-) -> Usage | None:
+) -> Metered | None:
     """Of replay and one validation; None: neither the cluster nor a rehearsal says how much is to be read.
 
     `stored` is what the range has now, and staging is taken to become as large. Cores are paid for while a replay
@@ -127,7 +127,7 @@ def expected_usage(
         return None
     commits = len(plan.slices) * lanes
     written = max(stored.files, commits)
-    return Usage(
+    return Metered(
         broker_bytes=size,
         storage_bytes=2 * stored.bytes,
         requests=commits * REQUESTS_PER_COMMIT + 2 * written + stored.files,
@@ -137,9 +137,9 @@ def expected_usage(
 
 def used(
     bytes_read: int, seconds: float, cores: int, commits: int, staged: Stored, base: Stored, validations: int
-) -> Usage:
+) -> Metered:
     """What a run has used so far: by its ledgers and timings, and the files that it has written and compared."""
-    return Usage(
+    return Metered(
         broker_bytes=bytes_read,
         storage_bytes=validations * (staged.bytes + base.bytes),
         requests=commits * REQUESTS_PER_COMMIT + staged.files + validations * (staged.files + base.files),

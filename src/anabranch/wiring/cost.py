@@ -18,7 +18,8 @@ from anabranch.contract.price_book import load_price_book
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 from anabranch.gates import cost as gate
 from anabranch.gates.evidence import Evidence, keep_evidence, newest_evidence
-from anabranch.plan.cost import Bill, Stored, bill, expected_usage, used
+from anabranch.plan.cost import Bill, Metered, Stored, bill, expected_usage, used
+from anabranch.plan.damage import Money, Price, Usage
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.rehearsed import KIND, Rehearsed, read_rehearsed
@@ -134,6 +135,17 @@ def cost_record(workplace: Workplace, reader: RunReader, plan: Plan, run: str, c
         "estimate": None if before is None else dict(before.found),
         "budget": None if contract.spec.budget is None else contract.spec.budget.cost,
     }
+
+
+def price_of(workplace: Workplace) -> Price:
+    """What advice prices its ways by."""
+    book, cores = load_price_book(workplace.loaded), cores_of(workplace.loaded.settings.spark)
+
+    def price(usage: Usage) -> Money:
+        found = bill(book, Metered(usage.broker_bytes, usage.storage_bytes, core_seconds=usage.seconds * cores))
+        return Money(found.amount, found.currency)
+
+    return price
 
 
 def cores_of(settings: SparkSettings) -> int:

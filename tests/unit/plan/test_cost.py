@@ -11,7 +11,7 @@ from tests.unit.plan.rehearsal import MEASURED
 from tests.unit.plan.world import World, hourly
 
 from anabranch.contract.price_book import PriceBook, shipped_price_book
-from anabranch.plan.cost import GIB, Stored, Usage, alert_words, bill, expected_usage, used
+from anabranch.plan.cost import GIB, Metered, Stored, alert_words, bill, expected_usage, used
 from anabranch.project.model import Surroundings
 
 METERS = ("storageReads", "interZone", "objectRequests", "coreHours", "brokerEgress")
@@ -36,7 +36,7 @@ def book(**prices: float) -> PriceBook:
     return PriceBook.model_validate(document, context=Surroundings(Path()))
 
 
-USAGE = Usage(broker_bytes=4 * GIB, storage_bytes=3 * GIB, requests=5000, core_seconds=7200)
+METERED = Metered(broker_bytes=4 * GIB, storage_bytes=3 * GIB, requests=5000, core_seconds=7200)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ USAGE = Usage(broker_bytes=4 * GIB, storage_bytes=3 * GIB, requests=5000, core_s
     [("storageReads", 3), ("interZone", 2), ("objectRequests", 5), ("coreHours", 2), ("brokerEgress", 4)],
 )
 def test_each_meter_is_priced_by_its_own_unit(meter: str, quantity: float) -> None:
-    found = bill(book(**{meter: 2.0}), USAGE)
+    found = bill(book(**{meter: 2.0}), METERED)
     assert found.amount == pytest.approx(2.0 * quantity)
     assert found.currency == "EUR"
     assert found.book == "ours of 2025-06-01"
@@ -52,7 +52,7 @@ def test_each_meter_is_priced_by_its_own_unit(meter: str, quantity: float) -> No
 
 
 def test_a_meter_above_its_threshold_is_told_to_its_owner_and_no_other_is() -> None:
-    found = bill(book(coreHours=6.0, brokerEgress=2.0), USAGE)
+    found = bill(book(coreHours=6.0, brokerEgress=2.0), METERED)
     assert [line.meter for line in found.alerts] == ["coreHours"]
     (words,) = alert_words(found.alerts, found.currency)
     assert "12.00 EUR" in words
@@ -61,8 +61,8 @@ def test_a_meter_above_its_threshold_is_told_to_its_owner_and_no_other_is() -> N
 
 def test_the_shipped_book_prices_every_meter_and_says_of_which_day_it_is() -> None:
     shipped = shipped_price_book()
-    assert all(line.price > 0 and line.threshold > 0 for line in bill(shipped, USAGE).lines)
-    assert shipped.spec.dated in bill(shipped, USAGE).book
+    assert all(line.price > 0 and line.threshold > 0 for line in bill(shipped, METERED).lines)
+    assert shipped.spec.dated in bill(shipped, METERED).book
 
 
 def test_an_estimate_rests_on_the_rehearsal_where_there_is_one(world: World) -> None:
