@@ -1,4 +1,4 @@
-"""`anabranch demo`: the story of one backfill, on a real broker, Spark and Iceberg, in a folder of its own."""
+"""`anabranch demo`: the story of two backfills, on a real broker, Spark and Iceberg, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def demo(
     events: Annotated[int, typer.Option(min=1000, help="How many orders the shop has sent.")] = 200_000,
     verbose: Annotated[bool, typer.Option("--verbose", help="Tell every slice.")] = False,
 ) -> None:
-    """Tell the story of one backfill: a bug, a replay beside live, a promotion, a rollback, a proof."""
+    """Tell the story of two backfills, one of them with state: a bug, a replay beside live, a promotion, a proof."""
     from anabranch.demo.story import Story
     from anabranch.demo.words import Teller
 
