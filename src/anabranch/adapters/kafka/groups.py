@@ -50,9 +50,10 @@ def committed(client: Mapping[str, str], group: str, topic: str) -> dict[int, in
 
     if group not in group_names(client):
         return {}
+    cluster = admin(client)  # kept while it is asked: one that nobody holds any more never answers
     asked = [ConsumerGroupTopicPartitions(group)]
     try:
-        found = admin(client).list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
+        found = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[group].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return {}
