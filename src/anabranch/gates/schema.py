@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,8 +16,8 @@ from anabranch.plan.slices import offsets_in
 NAME = "schema"
 KIND = "schema"
 LIFETIME = timedelta(days=7)
-A_FEW = 3
-"""Bad records of a sample that say something of the whole: one or two may be strays."""
+SURE = 2.0
+"""Standard deviations: so far from what the sample shows may the range be, but for one case in forty."""
 SHOWN = 5
 
 
@@ -63,11 +64,21 @@ def judge(facts: Facts) -> Judgement:
 
 def _of_bad(facts: Facts, found: Mapping[str, Any]) -> Finding:
     bad, sampled, cap = found["bad"], found["sampled"], facts.pipeline.spec.quarantine.max_records
-    expected = bad * offsets_in(facts.plan.source.ranges) // sampled
+    least = math.floor(at_least(bad / sampled, found["places"]) * offsets_in(facts.plan.source.ranges))
     first = found["first_bad"][0]
     where = f"partition {first['partition']}, offset {first['offset']}: {first['reason']}"
     words = f"{bad} of {sampled:,} sampled records can't be decoded ({where})"
-    if bad >= min(A_FEW, sampled) and expected > cap:
-        words += f"; that makes some {expected:,} in the range, and quarantine takes {cap:,}"
+    if least > cap:
+        words += f"; that makes {least:,} in the range at least, and quarantine takes {cap:,}"
         return Finding(Colour.RED, words, "correct source.schema in the pipeline, or raise quarantine.maxRecords")
     return Finding(Colour.YELLOW, words + "; they would be set aside", "correct source.schema, or leave them aside")
+
+
+def at_least(share: float, places: int) -> float:
+    """What share of the range it must be, of such a share in the sample (Wilson's lower bound).
+
+    A place counts as one look, however many records were read there: bad records come in runs and at regular distances.
+    """
+    spread = SURE**2 / places
+    middle = share + spread / 2
+    return max(0.0, (middle - math.sqrt(spread * (share * (1 - share) + spread / 4))) / (1 + spread))

@@ -157,6 +157,7 @@ CASES: list[tuple[str, Change, Colour, str]] = [
     ("schema", unmeasured("schema"), YELLOW, "no record of the range was tried"),
     ("schema", measured("schema", {**BAD, "bad": 50}), RED, "quarantine takes 10"),
     ("schema", measured("schema", {**BAD, "bad": 2}), YELLOW, "2 of 100 sampled"),
+    ("schema", measured("schema", {**BAD, "bad": 30, "sampled": 600, "places": 8}), YELLOW, "30 of 600 sampled"),
     ("schema", measured("schema", {**BAD, "bad": 1, "sampled": 1}), RED, "1 of 1 sampled"),
     ("schema", measured("schema", {**SAMPLE, "unread_places": 3}), YELLOW, "3 of 8 places"),
     ("schema", measured("schema", {**SAMPLE, "sampled": 0}), YELLOW, "hold no record"),
