@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import is_committed
@@ -40,6 +41,7 @@ class WindowedLive:
     scene: Backfills
     late: int = 0
     quarantined: int = 0
+    query: StreamingQuery | None = None
     said: list[str] = field(default_factory=list)
     hours: Callable[[], float] = field(default_factory=lambda: partial(next, count(NOW.timestamp(), 3600)))
     """Live's clock: an hour later each time it is looked at."""
@@ -88,7 +90,9 @@ class WindowedLive:
         starting = starting_offsets(topic, self.last())
         kafka, pace = scene.workplace.kafka, Pace(0.1, max_offsets)
         name = scene.pipeline_name
-        query = start_query(session, kafka, name, topic, starting, self.checkpoint, pace, write, writer.shape)
+        self.query = query = start_query(
+            session, kafka, name, topic, starting, self.checkpoint, pace, write, writer.shape
+        )
         try:
             yield writer
             writer.finish()
@@ -105,6 +109,8 @@ class WindowedLive:
         def closed() -> bool:
             if writer.failure is not None:
                 raise writer.failure
+            assert self.query is not None
+            assert self.query.isActive, self.query.exception()
             last, said = self.last(), self.scene.table().current_snapshot()
             if last is None or said is None or said.summary is None or last.position != ends:
                 return False
