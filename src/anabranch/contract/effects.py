@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WrapSerializer
 
 from anabranch.project.model import Part, Switch, Words
 from anabranch.project.refusals import refuse
@@ -35,11 +35,18 @@ def _declared(value: object) -> object:
     return value
 
 
+def _written(effects: tuple[Effect, ...], write: SerializerFunctionWrapHandler) -> object:
+    """As it is read: a pipeline that is kept as a file is loaded from it again."""
+    return write(effects) if effects else NONE
+
+
 def _or_none(schema: dict[str, Any]) -> None:
     """The word stands for the empty list, which nobody could tell from a forgotten one."""
     listed = {key: schema.pop(key) for key in ("type", "items") if key in schema}
     schema["anyOf"] = [{"const": NONE}, {**listed, "minItems": 1}]
 
 
-Effects = Annotated[tuple[Effect, ...], BeforeValidator(_declared), Field(json_schema_extra=_or_none)]
+Effects = Annotated[
+    tuple[Effect, ...], BeforeValidator(_declared), WrapSerializer(_written), Field(json_schema_extra=_or_none)
+]
 """Every one of them; empty for `none`."""

@@ -11,6 +11,8 @@ from tests.unit.plan.world import pipeline
 from anabranch.cli.main import main
 from anabranch.contract.code import code_digest
 from anabranch.contract.kept_code import CodeNotKeptError, CodeStore, KeptCodeChangedError
+from anabranch.contract.load import load_pipelines
+from anabranch.project.load import load_project
 from anabranch.project.scaffold import plan_project, write_project
 
 
@@ -23,6 +25,14 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(tmp_path: Path) -> CodeStore:
     return CodeStore.below(tmp_path / "state", "orders")
+
+
+@pytest.mark.parametrize("name", ["orders", "payments"])
+def test_a_pipeline_of_a_new_project_comes_back_as_it_was(folder: Path, tmp_path: Path, name: str) -> None:
+    declared = load_pipelines(load_project(folder, environment={}))[name].pipeline
+    assert declared.spec.effects == (), "declared as none"
+    kept = CodeStore.below(tmp_path / "state", name)
+    assert kept.load(kept.keep(folder, declared)).pipeline == declared
 
 
 def test_a_version_comes_back_after_the_project_has_another(folder: Path, store: CodeStore) -> None:
