@@ -27,10 +27,12 @@ def store(tmp_path: Path) -> CodeStore:
     return CodeStore.below(tmp_path / "state", "orders")
 
 
-@pytest.mark.parametrize("name", ["orders", "payments"])
-def test_a_pipeline_of_a_new_project_comes_back_as_it_was(folder: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "effects"), [("orders", ()), ("payments", None)])
+def test_a_pipeline_of_a_new_project_comes_back_as_it_was(
+    folder: Path, tmp_path: Path, name: str, effects: tuple[()] | None
+) -> None:
     declared = load_pipelines(load_project(folder, environment={}))[name].pipeline
-    assert declared.spec.effects == (), "declared as none"
+    assert declared.spec.effects == effects
     kept = CodeStore.below(tmp_path / "state", name)
     assert kept.load(kept.keep(folder, declared)).pipeline == declared
 
