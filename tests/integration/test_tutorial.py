@@ -74,4 +74,6 @@ def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None
     record = json.loads(next((reader.folder / ".anabranch" / "runs").glob("*/closure.json")).read_text())
     assert record["verdict"] == "promoted"
     assert record["isolation"]["holds"] is True
-    assert record["ledger"]["quarantined"] == 3
+    # The three that nobody can decode stand before the range: by the zone map they are not even read.
+    assert not {"quarantined", "lost"} & set(record["ledger"])
+    assert record["ledger"]["output"] > 0

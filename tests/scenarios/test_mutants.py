@@ -23,6 +23,7 @@ from anabranch.plan.axis import PartitionRange
 from anabranch.replay.replayer import Replayer
 from anabranch.validate.result import Outcome
 from anabranch.wiring.backfill import BackfillRun
+from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.planning import DriftGuard
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
@@ -171,7 +172,7 @@ def test_a_fault_in_replay_is_caught(world: Shop, run: BackfillRun, monkeypatch:
     assert bool(said) == (fault != "none at all")
 
 
-def test_lost_records_are_caught_even_if_neither_the_guard_nor_the_reader_says_so(
+def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_so(
     shop: Shop, monkeypatch: Patch
 ) -> None:
     former = shop.former()
@@ -181,10 +182,14 @@ def test_lost_records_are_caught_even_if_neither_the_guard_nor_the_reader_says_s
     monkeypatch.setattr(DriftGuard, "check", lambda _self: None)
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
-    assert refused.value.code == "replay.slice-failed", "the reader says so"
+    assert refused.value.code == "gates.closed", "the gates say so"
+    monkeypatch.setattr(Gatekeeper, "require_for_replay", lambda _self: None)
+    with pytest.raises(AnabranchError) as refused:
+        shop.apply(run)
+    assert refused.value.code == "replay.slice-failed", "and if they do not, the reader does"
     monkeypatch.setitem(kafka_source.SAFE, "failOnDataLoss", "false")
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
-    assert refused.value.code == "replay.ledger", "and if it does not, the sums do"
+    assert refused.value.code == "replay.ledger", "and if that does not, the sums do"
     shop.require(former)
     assert between(shop.rows(run.target.branches(run.run_id)[0]), START, END).total() == 0
