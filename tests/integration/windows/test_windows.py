@@ -81,6 +81,8 @@ def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     assert told.found.startswith("3 events")
     records = {(r.partition, r.offset): order_of(r) for r in kafka.read_all(shop.topic)}
     assert {records[row["partition"], row["offset"]] for row in told.sample} == gone
+    shop.roll_back(run)
+    assert shop.rows() == live_rows
     shop.close(run)
     again = shop.plan_of(at(1), at(3), slices=1, control=True)
     assert again.run_id != run.run_id
