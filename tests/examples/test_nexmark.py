@@ -18,7 +18,9 @@ from tests.examples import auctions
 from tests.examples.auctions import FOUR, HALF, HOUR, TEN, Bid, Rows
 from tests.examples.reader import Reader, commands
 from tests.fixtures.broker import KafkaForTests
+from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
+from tests.scenarios.backfills import edit
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nexmark"
@@ -39,6 +41,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark:
     """The README was read to its end."""
     folder = tmp_path_factory.mktemp("examples") / "nexmark"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".anabranch", "__pycache__", "*.bak"))
+    edit(folder / "anabranch.yaml", {"bootstrap: embedded": f"bootstrap: embedded\n      {ALONE}"})
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("ANABRANCH_KAFKA__BOOTSTRAP", kafka.bootstrap)
         environment.setenv("ANABRANCH_CATALOG__NAME", f"nexmark_{uuid4().hex[:12]}")
