@@ -1,0 +1,82 @@
+"""The contestants: what a good engineer writes by hand to bring a topic into a table, with nothing of ours in it."""
+
+from __future__ import annotations
+
+import tempfile
+
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+SCHEMA = "order_id string, customer string, currency string, amount decimal(18,2), ordered_at timestamp"
+RATES = {"EUR": "1.0000", "USD": "0.9200", "GBP": "1.1700", "CHF": "1.0500"}
+
+TUNED_READ = {
+    "kafka.max.poll.records": "20000",
+    "kafka.fetch.min.bytes": str(1 << 20),
+    "kafka.fetch.max.bytes": str(64 << 20),
+    "kafka.max.partition.fetch.bytes": str(16 << 20),
+    "kafka.receive.buffer.bytes": str(1 << 20),
+}
+TUNED_WRITE = {"fanout-enabled": "true", "distribution-mode": "none"}
+
+
+def create(spark: SparkSession, table: str) -> None:
+    texts, amounts = (
+        "order_id string, customer string, currency string",
+        "amount decimal(18,2), amount_eur decimal(18,2)",
+    )
+    columns = f"{texts}, {amounts}, ordered_at timestamp"
+    spark.sql(f"DROP TABLE IF EXISTS {table}")
+    spark.sql(f"CREATE TABLE {table} ({columns}) USING iceberg PARTITIONED BY (hours(ordered_at))")
+
+
+def plain_batch(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
+    raw = spark.read.format("kafka").options(**_source(bootstrap, topic)).load()
+    _rows(raw).writeTo(table).append()
+
+
+def tuned_batch(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
+    raw = spark.read.format("kafka").options(**_source(bootstrap, topic), **TUNED_READ).load()
+    _rows(raw).writeTo(table).options(**TUNED_WRITE).append()
+
+
+def plain_stream(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
+    raw = spark.readStream.format("kafka").options(**_source(bootstrap, topic)).load()
+    with tempfile.TemporaryDirectory() as checkpoint:
+        writer = _rows(raw).writeStream.format("iceberg").outputMode("append").trigger(availableNow=True)
+        query = writer.options(checkpointLocation=checkpoint, **{"fanout-enabled": "true"}).toTable(table)
+        query.awaitTermination()
+
+
+def bare_consumer(bootstrap: str, topic: str, partitions: int, total: int) -> None:
+    """No decoding, no table: how fast records come out of the broker at all."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+    seen = 0
+    while seen < total:
+        seen += len(consumer.consume(10_000, timeout=10))
+    consumer.close()
+
+
+def _source(bootstrap: str, topic: str) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+
+
+def _rows(raw: DataFrame) -> DataFrame:
+    orders = raw.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("order")).select("order.*")
+    return orders.select(
+        "order_id",
+        "customer",
+        "currency",
+        "amount",
+        (F.col("amount") * _rate()).cast("decimal(18,2)").alias("amount_eur"),
+        "ordered_at",
+    )
+
+
+def _rate() -> Column:
+    rate = F.lit(None).cast("decimal(10,4)")
+    for currency, euros in RATES.items():
+        rate = F.when(F.col("currency") == currency, F.lit(euros).cast("decimal(10,4)")).otherwise(rate)
+    return rate

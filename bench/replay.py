@@ -1,0 +1,121 @@
+"""How fast a replay is, with every safety on, beside what one would write by hand: records per second, as ratios.
+
+Ours is what `anabranch apply` does up to the staged table: plan, branch, and every slice with its ledger as a commit of
+its own. Journal and audit are in it; validation, which the others don't have, is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime, timezone
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from bench import by_hand
+from bench.workbench import PARTITIONS, TOPIC, Bench, alternating, bench, contract, fill, keep
+from pyiceberg.table import Table
+from pyspark.sql import SparkSession
+
+from anabranch.adapters.spark.target_table import ensure_target, spark_name
+from anabranch.adapters.spark.transform import load_transform, ship
+from anabranch.contract.load import load_pipelines
+from anabranch.replay.replayer import End
+from anabranch.runs.states import Event
+from anabranch.wiring.backfill import BackfillRun, submit_contract
+
+RECORDS = int(os.environ.get("BENCH_RECORDS", "1000000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+
+
+HANDS = ("plain_stream", "plain_batch", "tuned_batch")
+
+
+class Quiet:
+    """Nobody watches."""
+
+    def slice_done(self, *_: object) -> None: ...
+
+    def resting(self, *_: object) -> None: ...
+
+    def interrupted(self) -> bool:
+        return False
+
+
+def prepare(place: Bench, spark: SparkSession) -> None:
+    """The target as live would have made it, with a first commit for the plan to start from."""
+    pipeline = load_pipelines(place.workplace.loaded)["orders"].pipeline
+    transform = load_transform(place.folder, pipeline)
+    ship(spark, transform, pipeline)
+    ensure_target(spark, place.workplace.catalog, pipeline, transform)
+    table = place.workplace.catalog.open().load_table("shop.orders")
+    table.append(table.schema().as_arrow().empty_table())
+
+
+def replay(place: Bench, file: Path, check: bool = False) -> None:
+    """One run from its plan to its staged rows, given up after that."""
+    with place.workplace.store() as store:
+        run = submit_contract(place.workplace, store, file, now=datetime.now(timezone.utc), actor="bench")
+        backfill = BackfillRun(place.workplace, store, run.id)
+        with backfill.hold() as hold:
+            if backfill.replay(hold, Quiet()) is not End.STAGED:
+                raise AssertionError("the replay did not come to its end")
+            if check:
+                require_same(place, backfill.staging(hold).branch)
+            hold.move(Event.CANCEL)
+            backfill.close(hold)
+
+
+def require_same(place: Bench, branch: str) -> None:
+    """All contestants must have made the same rows."""
+    tables = place.workplace.catalog.open()
+    ours = sums(tables.load_table("shop.orders"), branch)
+    for name in HANDS:
+        theirs = sums(tables.load_table(f"hand.{name}"), None)
+        if theirs != ours:
+            raise AssertionError(f"{name} has {theirs}, and ours are {ours}")
+
+
+def sums(table: Table, branch: str | None) -> dict[str, tuple[int, Decimal]]:
+    scan = table.scan(selected_fields=("currency", "amount_eur"))
+    rows = (scan if branch is None else scan.use_ref(branch)).to_arrow().group_by("currency")
+    found = rows.aggregate([("amount_eur", "count"), ("amount_eur", "sum")]).to_pylist()
+    return {row["currency"]: (row["amount_eur_count"], row["amount_eur_sum"]) for row in found}
+
+
+def measure(place: Bench) -> dict[str, object]:
+    fill(place.bootstrap, RECORDS)
+    spark = place.workplace.spark("bench")
+    prepare(place, spark)
+    file = place.folder / "contracts" / "day.yaml"
+    file.write_text(json.dumps(contract("day")))
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
+    hands = {
+        "plain_stream": by_hand.plain_stream,
+        "plain_batch": by_hand.plain_batch,
+        "tuned_batch": by_hand.tuned_batch,
+    }
+
+    def hand(name: str) -> None:
+        table = spark_name(place.workplace.catalog, f"hand.{name}")
+        by_hand.create(spark, table)
+        hands[name](spark, place.bootstrap, TOPIC, table)
+
+    contestants = {name: partial(hand, name) for name in hands}
+    contestants["bare_consumer"] = lambda: by_hand.bare_consumer(place.bootstrap, TOPIC, PARTITIONS, RECORDS)
+    contestants["replay"] = lambda: replay(place, file)
+    times = alternating(contestants, ROUNDS)
+    replay(place, file, check=True)
+    ours = times.pop("replay")
+    rates = {f"{name}_records_per_second": round(RECORDS / each) for name, each in {**times, "replay": ours}.items()}
+    return {**{f"replay_vs_{name}": round(each / ours, 3) for name, each in times.items()}, **rates}
+
+
+def main() -> None:
+    with bench() as place:
+        keep(measure(place))
+
+
+if __name__ == "__main__":
+    main()
