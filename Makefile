@@ -50,6 +50,7 @@ bench-cli: $(READY) ## Time of `anabranch --help`, as a ratio to `python -c pass
 bench: install ## Measurements as ratios, into build/bench.json
 	@$(BIN)/python bench/plan_vs_scan.py
 	@$(BIN)/python bench/retention_audit.py
+	@$(BIN)/python -m bench.replay
 	@$(BIN)/python bench/rehearsal.py
 
 lock: $(READY) ## Resolve Python and Maven dependencies anew and write both lock files

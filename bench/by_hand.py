@@ -22,11 +22,8 @@ TUNED_WRITE = {"fanout-enabled": "true", "distribution-mode": "none"}
 
 
 def create(spark: SparkSession, table: str) -> None:
-    texts, amounts = (
-        "order_id string, customer string, currency string",
-        "amount decimal(18,2), amount_eur decimal(18,2)",
-    )
-    columns = f"{texts}, {amounts}, ordered_at timestamp"
+    texts = "order_id string, customer string, currency string"
+    columns = f"{texts}, amount decimal(18,2), amount_eur decimal(18,2), ordered_at timestamp"
     spark.sql(f"DROP TABLE IF EXISTS {table}")
     spark.sql(f"CREATE TABLE {table} ({columns}) USING iceberg PARTITIONED BY (hours(ordered_at))")
 
