@@ -16,6 +16,7 @@ class CommitOnce:
     """Commits at the end of its block, unless the block failed."""
 
     def __init__(self, table: Table, moved: Callable[[], MovedError]) -> None:
+        self._table, self._numbered = table, table.metadata.last_sequence_number
         self._transaction = _Remembering(table)
         self._moved = moved
 
@@ -28,6 +29,12 @@ class CommitOnce:
         try:
             self._transaction.commit_transaction()
         except (CommitFailedException, ValidationException) as refused:
+            raise self._moved() from refused
+        except ValueError as refused:
+            # A snapshot is numbered by the table it was made from, and a commit to any branch takes the next number:
+            # what the catalog then refuses is no conflict to it, but a mistake of ours.
+            if self._table.catalog.load_table(self._table.name()).metadata.last_sequence_number == self._numbered:
+                raise
             raise self._moved() from refused
 
 
