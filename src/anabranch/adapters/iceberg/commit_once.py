@@ -16,7 +16,7 @@ class CommitOnce:
     """Commits at the end of its block, unless the block failed."""
 
     def __init__(self, table: Table, moved: Callable[[], MovedError]) -> None:
-        self._table, self._numbered = table, table.metadata.last_sequence_number
+        self._table, self._made_from = table, table.metadata_location
         self._transaction = _Remembering(table)
         self._moved = moved
 
@@ -33,7 +33,7 @@ class CommitOnce:
         except ValueError as refused:
             # A snapshot is numbered by the table it was made from, and a commit to any branch takes the next number:
             # what the catalog then refuses is no conflict to it, but a mistake of ours.
-            if self._table.catalog.load_table(self._table.name()).metadata.last_sequence_number == self._numbered:
+            if self._table.catalog.load_table(self._table.name()).metadata_location == self._made_from:
                 raise
             raise self._moved() from refused
 
