@@ -64,7 +64,7 @@ class Gatekeeper:
     def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> None:
         """Of these, whatever is missing or too old. All that is made anywhere for it is scratch, and is removed."""
         now, known = self.clock(), self._measures.known()
-        todo: dict[str, tuple[str, Callable[[], Evidence]]] = {
+        acts: dict[str, tuple[str, Callable[[], Evidence]]] = {
             compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
             storage_path.KIND: ("Reading a little of the range …", lambda: self._measures.measure_storage(now)),
             schema.KIND: ("Decoding a sample of the range …", lambda: self._measures.sample_schema(now)),
@@ -72,7 +72,7 @@ class Gatekeeper:
         }
         for kind in kinds:
             if kind not in known or not known[kind].counts(now) or known[kind].found.get("refused") is not None:
-                words, act = todo[kind]
+                words, act = acts[kind]
                 say(words)
                 act()
 

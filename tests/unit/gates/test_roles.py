@@ -35,6 +35,7 @@ def promote(roles: RoleSettings, who: str, *, author_may: bool = True) -> None:
 
 
 def test_what_the_roles_allow() -> None:
+    """None of these is refused: a refusal is an error."""
     approve(OPEN, "anybody")
     approve(NAMED, "bob")
     approve(NAMED, "ann", another=False)
