@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg import target as iceberg
 from anabranch.adapters.iceberg.files import files_in
-from anabranch.adapters.spark import kafka_source, slices
+from anabranch.adapters.spark import append_slices, data_files, kafka_source, slices
 from anabranch.adapters.spark.decode import EVENT_TIME
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.slices import SparkSliceWriter
+from anabranch.adapters.spark.tally import Tally
 from anabranch.adapters.sql.store import open_store
 from anabranch.errors import AnabranchError
 from anabranch.plan.axis import PartitionRange
@@ -112,22 +114,27 @@ def quarantine_forgets(patch: Patch) -> None:
     patch.setattr(Quarantine, "set_aside", lambda _self, _bad, _batch, count: count)
 
 
-def ledger_counts_a_row_more(patch: Patch) -> None:
-    honest = slices._row_counts
+def counted_wrong(kind: str, wrong: Callable[[int], int]) -> Callable[[Patch], None]:
+    def mutate(patch: Patch) -> None:
+        honest = Tally.__dict__["counts"].fget
 
-    def one_more(rows: DataFrame) -> dict[int, dict[str, int]]:
-        return {p: {**c, "rows": c["rows"] + 1} for p, c in honest(rows).items()}
+        def counts(self: Tally) -> dict[int, dict[str, int]]:
+            found: dict[int, dict[str, int]] = honest(self)
+            return {p: {name: wrong(n) if name == kind else n for name, n in each.items()} for p, each in found.items()}
 
-    patch.setattr(slices, "_row_counts", one_more)
+        patch.setattr(Tally, "counts", property(counts))
+
+    return mutate
 
 
-def ledger_counts_events_twice(patch: Patch) -> None:
-    honest = slices.read_counts
+def files_lost(patch: Patch) -> None:
+    honest = data_files.write_files
 
-    def twice(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
-        return {p: {**c, "in_range": 2 * c["in_range"]} for p, c in honest(decoded, in_range).items()}
+    def lossy(*args: Any) -> data_files.DataFiles:
+        files = honest(*args)
+        return replace(files, files=files.files[1:])
 
-    patch.setattr(slices, "read_counts", twice)
+    patch.setattr(append_slices, "write_files", lossy)
 
 
 def range_left_in_staging(patch: Patch) -> None:
@@ -157,8 +164,9 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], set[str]]] = {
     "no filter by event time": (no_filter, {"replay.row-outside-range"}),
     "a record dropped on the way": (record_dropped, {"checker: rows"}),
     "a quarantine that forgets": (quarantine_forgets, {"validation: quarantine", "checker: quarantine"}),
-    "a ledger with a row too many": (ledger_counts_a_row_more, {"validation: rows written"}),
-    "a ledger that counts events twice": (ledger_counts_events_twice, {"replay.ledger"}),
+    "a ledger with a row too many": (counted_wrong("rows", lambda n: n + 1), {"replay.ledger"}),
+    "a ledger that counts events twice": (counted_wrong("in_range", lambda n: 2 * n), {"replay.ledger"}),
+    "a file that is not committed": (files_lost, {"replay.ledger"}),
     "the former rows left in staging": (range_left_in_staging, {"validation: rows written", "checker: rows"}),
 }
 

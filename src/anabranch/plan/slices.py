@@ -38,7 +38,7 @@ class Slice:
         return sum(end - start for start, end in self.offsets.values())
 
 
-OFFSETS_PER_SLICE = 200_000
+OFFSETS_PER_SLICE = 500_000
 FEWEST_OFFSETS = 10_000
 USUAL_SLICES = 4
 

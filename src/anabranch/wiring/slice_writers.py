@@ -16,14 +16,14 @@ from anabranch.wiring.workplace import Workplace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from anabranch.adapters.spark.slices import SparkSliceWriter
+
 
 def slice_writer(spark: SparkSession, workplace: Workplace, plan: Plan, pipeline: Pipeline, run_id: str) -> SliceWriter:
     """By the project's code as it is now; the plan's guard says whether that is the plan's."""
     from anabranch.adapters.spark.lookups import Lookups
-    from anabranch.adapters.spark.slices import SparkSliceWriter
     from anabranch.adapters.spark.stream_slices import StreamSliceWriter
     from anabranch.adapters.spark.transform import load_transform, ship
-    from anabranch.adapters.spark.window_slices import WindowSliceWriter
 
     transform = load_transform(workplace.folder, pipeline, Lookups(workplace.catalog, plan.lookups))
     ship(spark, transform, pipeline)
@@ -31,7 +31,7 @@ def slice_writer(spark: SparkSession, workplace: Workplace, plan: Plan, pipeline
     stream = stream_folder(workplace, plan, run_id)
     if stream is not None:
         return StreamSliceWriter(*given, stream=stream)
-    return SparkSliceWriter(*given) if pipeline.spec.window is None else WindowSliceWriter(*given)
+    return _in_batches(plan, pipeline)(*given)
 
 
 def control_writer(spark: SparkSession, workplace: Workplace, plan: Plan, run_id: str) -> SliceWriter:
@@ -41,14 +41,22 @@ def control_writer(spark: SparkSession, workplace: Workplace, plan: Plan, run_id
     Planning has refused code that would ask a worker for them.
     """
     from anabranch.adapters.spark.lookups import Lookups
-    from anabranch.adapters.spark.slices import SparkSliceWriter
     from anabranch.adapters.spark.transform import load_transform
-    from anabranch.adapters.spark.window_slices import WindowSliceWriter
 
     kept = CodeStore.below(workplace.state, plan.pipeline).load(plan.control or "")
     transform = load_transform(kept.folder, kept.pipeline, Lookups(workplace.catalog, plan.lookups))
-    kind = SparkSliceWriter if kept.pipeline.spec.window is None else WindowSliceWriter
+    kind = _in_batches(plan, kept.pipeline)
     return kind(spark, workplace.kafka, workplace.catalog, plan, kept.pipeline, transform, run_id, control=True)
+
+
+def _in_batches(plan: Plan, pipeline: Pipeline) -> type[SparkSliceWriter]:
+    from anabranch.adapters.spark.append_slices import AppendSliceWriter
+    from anabranch.adapters.spark.slices import SparkSliceWriter
+    from anabranch.adapters.spark.window_slices import WindowSliceWriter
+
+    if pipeline.spec.window is not None:
+        return WindowSliceWriter
+    return SparkSliceWriter if plan.strategy.whole_table else AppendSliceWriter
 
 
 def run_folder(workplace: Workplace, run_id: str) -> Path:

@@ -83,9 +83,11 @@ def list_places(
 
     A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
     """
-    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+    from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 
     asking = admin(client)
+    # A client that is asked for offsets before it knows the topic's leaders now and then waits a second or three.
+    asking.describe_topics(TopicCollection([topic.name]), request_timeout=SECONDS)[topic.name].exception()
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
     deadline = time.monotonic() + SECONDS

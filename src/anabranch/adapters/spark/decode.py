@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -28,6 +29,7 @@ RAW = "_raw"
 BYTES = "_bytes"
 """How much the record was: key and value."""
 
+_END = secrets.randbits(62)
 _STRICT = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "bad",
@@ -53,7 +55,6 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
         F.col("timestamp").alias("_timestamp"),
         F.col("key").alias("_key"),
         F.col("headers").alias("_headers"),
-        F.xxhash64("value").alias("_hash"),
         _parsed(F.col("value"), as_read(schema)).alias("_parsed"),
     )
     record = F.get(F.col("_parsed.v"), F.lit(0))  # null where there is none; [0] would stop the job
@@ -104,16 +105,14 @@ def bad_of(decoded: DataFrame) -> DataFrame:
 
 
 def _parsed(value: Column, schema: DataType) -> Column:
-    """The value between brackets and its own hash behind it.
+    """The value between brackets, and a number behind it that no producer knows.
 
     Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
-    anything behind it is a syntax error, and only a value that closes the array itself and then writes its own hash
-    could pass, which nobody writes by accident.
+    anything behind it is a syntax error, and only a value that closes the array itself and then writes the number
+    could pass.
     """
-    text = value.cast("string")
-    hash_text = F.xxhash64(value).cast("string")
-    wrapped = F.concat(F.lit('{"v":['), text, F.lit('],"h":'), hash_text, F.lit("}"))
-    return F.from_json(wrapped, f"v array<{schema.simpleString()}>, h bigint, bad string", _STRICT)
+    wrapped = F.concat(F.lit('{"v":['), value.cast("string"), F.lit(f'],"end":{_END}}}'))
+    return F.from_json(wrapped, f"v array<{schema.simpleString()}>, end bigint, bad string", _STRICT)
 
 
 def _event_time(schema: StructType, declared: EventTime) -> Column:
@@ -136,7 +135,7 @@ def _broken(record: Column, schema: StructType) -> Column:
     whole = (
         F.is_valid_utf8(F.col("_value").cast("string"))
         & F.col("_parsed.bad").isNull()
-        & (F.col("_parsed.h") == F.col("_hash"))
+        & (F.col("_parsed.end") == F.lit(_END))
         & (F.size("_parsed.v") == 1)
         & record.isNotNull()
     )

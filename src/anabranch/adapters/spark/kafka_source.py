@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 TUNED = {
-    # The stock source polls 500 records at a time from small fetches; these double what it reads.
-    "kafka.max.poll.records": "20000",
+    # The stock source polls 500 records at a time from small fetches; these double what it reads. More gives nothing
+    # but memory in use: a consumer that waits for its next slice keeps as much as one poll and one fetch.
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": str(2 << 20),
     "kafka.fetch.min.bytes": str(1 << 20),
     # History is there at once; at the end of a topic there may be less than that, and half a second's wait for more.
     "kafka.fetch.max.wait.ms": "20",
     "kafka.fetch.max.bytes": str(64 << 20),
-    "kafka.max.partition.fetch.bytes": str(16 << 20),
     "kafka.receive.buffer.bytes": str(1 << 20),
 }
 
@@ -47,7 +48,9 @@ def read_offsets(
         **SAFE,
         "kafka.bootstrap.servers": bootstrap,
         "kafka.client.id": client_id,
-        "groupIdPrefix": client_id,
+        # One group for all reads of a run, which commit nothing: Spark keeps the consumers of a group for the next
+        # slice. With a new group for every slice it would keep them in vain, with what they have fetched, and fill up.
+        "kafka.group.id": client_id,
         "assign": json.dumps({topic: sorted(ranges)}),
         "startingOffsets": json.dumps({topic: {str(p): start for p, (start, _) in ranges.items()}}),
         "endingOffsets": json.dumps({topic: {str(p): end for p, (_, end) in ranges.items()}}),

@@ -91,13 +91,13 @@ class SparkSliceWriter:
     def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
         with self._explained(piece), kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
             read = read_counts(decoded, self._in_range())
-            self._set_aside(piece, decoded, sum(counts["bad"] for counts in read.values()))
+            self._set_aside(piece, bad_of(decoded), sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
             if self.plan.strategy.whole_table:
                 return self._merge(piece, staging, decoded, read)
             with kept(self._rows(decoded)) as rows:
                 self._require_in_range(piece, rows)
-                ledger = self._ledger(piece, read, _row_counts(rows), _appended)
+                ledger = self._ledger(piece, bytes_in(read), read, _row_counts(rows), appended)
                 reach("slice.write.after")
                 snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
         return SliceDone(snapshot, ledger)
@@ -109,7 +109,7 @@ class SparkSliceWriter:
         keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
         with pinned(keyed.of(decoded, self.spark.table(branch))) as changes:
             keyed.require_sound(changes)
-            ledger = self._ledger(piece, read, change_counts(changes), keyed.fates)
+            ledger = self._ledger(piece, bytes_in(read), read, change_counts(changes), keyed.fates)
             reach("slice.write.after")
             said = self._said(piece, staging, ledger)
             reach("slice.commit.before")
@@ -138,12 +138,20 @@ class SparkSliceWriter:
             return F.lit(True)
         return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(partitions.end))
 
-    def _set_aside(self, piece: Slice, decoded: DataFrame, bad: int) -> None:
+    def _inside(self) -> Column:
+        """Whether a row is in the range; null if it does not say."""
+        partitions = self.plan.target.partitions
+        if not isinstance(partitions, PartitionRange):
+            return F.lit(True)
+        moment = F.col(f"`{partitions.axis.column}`")
+        return (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
+
+    def _set_aside(self, piece: Slice, found: DataFrame, bad: int) -> None:
         if bad and self.set_aside and not self.control:
             quarantine = Quarantine(self.catalog, self.pipeline)
             quarantine.prepare(self.spark)
             batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")
-            quarantine.set_aside(bad_of(decoded), batch, bad)
+            quarantine.set_aside(found, batch, bad)
 
     def _rows(self, decoded: DataFrame) -> DataFrame:
         events = events_of(decoded).where(self._in_range())
@@ -156,8 +164,7 @@ class SparkSliceWriter:
         if not isinstance(partitions, PartitionRange):
             return
         moment = F.col(f"`{partitions.axis.column}`")
-        inside = (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
-        stray = rows.where(~F.coalesce(inside, F.lit(False))).select(*COORDINATES, moment.alias("at")).first()
+        stray = rows.where(~F.coalesce(self._inside(), F.lit(False))).select(*COORDINATES, moment.alias("at")).first()
         if stray is not None:
             raise RowOutsideError(
                 f"The transform gives the event at partition {stray['_partition']} offset {stray['_offset']} the time "
@@ -170,6 +177,7 @@ class SparkSliceWriter:
     def _ledger(
         self,
         piece: Slice,
+        bytes_read: int,
         read: PartitionCounts,
         rows: PartitionCounts,
         fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
@@ -187,7 +195,7 @@ class SparkSliceWriter:
             for partition in piece.offsets
         }
         self._require_balance(piece, accounts)
-        return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts)
+        return SliceLedger(bytes_read, accounts)
 
     def _begins(self) -> Mapping[int, tuple[int, int]]:
         """Where each partition begins and ends now."""
@@ -289,13 +297,17 @@ def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
 
+def bytes_in(read: PartitionCounts) -> int:
+    return sum(counts["bytes"] for counts in read.values())
+
+
 def _row_counts(rows: DataFrame) -> dict[int, dict[str, int]]:
     """By partition: rows, and how many different events they come from."""
     counts = rows.groupBy("_partition").agg(F.count("*").alias("rows"), F.count_distinct("_offset").alias("events"))
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
 
-def _appended(read: Mapping[str, int], rows: Mapping[str, int]) -> Fates:
+def appended(read: Mapping[str, int], rows: Mapping[str, int]) -> Fates:
     """Where each event becomes its rows on its own. Tombstones are none."""
     output = rows.get("events", 0)
     return Fates(output, read.get("in_range", 0) - output + read.get("tombstones", 0), 0)

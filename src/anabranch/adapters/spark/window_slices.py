@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.live import live_batches
-from anabranch.adapters.spark.decode import EVENT_TIME, REASON, TOMBSTONE, decode, events_of
+from anabranch.adapters.spark.decode import EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.rows import WINDOW as ORIGIN
 from anabranch.adapters.spark.rows import align
 from anabranch.adapters.spark.slices import SAFE, SparkSliceWriter, kept, read_counts
@@ -49,7 +49,7 @@ class WindowSliceWriter(SparkSliceWriter):
         with self._explained(piece), kept(decode(read_all, self.pipeline.spec)) as decoded:
             own = decoded.where(_within(piece.offsets))
             read = read_counts(own, start_within(window, *micros(self._range))[1])
-            self._set_aside(piece, own, sum(counts["bad"] for counts in read.values()))
+            self._set_aside(piece, bad_of(own), sum(counts["bad"] for counts in read.values()))
             reach("slice.write.before")
             with kept(self._windows(decoded, window, partitions)) as computed:
                 # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an

@@ -1,0 +1,69 @@
+"""What one pass over a slice rests on: counts that are exact, and transforms that give one row of an event at most."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from tests.fixtures.spark import SparkForTests
+
+from anabranch.adapters.spark.append_slices import one_row_at_most
+from anabranch.adapters.spark.tally import Tally
+
+pytestmark = pytest.mark.spark
+
+KINDS = ("good", "bad", "gone")
+
+
+def events(spark: SparkForTests, rows: list[tuple[int, int]]) -> DataFrame:
+    return spark.session.createDataFrame(rows, "_partition int, kind int").repartition(7)
+
+
+def count(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 200])
+def test_counts_are_exact_however_many_partitions(spark: SparkForTests, partitions: int) -> None:
+    chance = random.Random(partitions)
+    rows = [(chance.randrange(partitions) * 5, chance.choice((0, 0, 0, 1, 2))) for _ in range(3000)]
+    numbers = [number * 5 for number in range(partitions)]
+    tally = Tally(numbers, KINDS)
+    count(tally.on(events(spark, rows), F.col("kind"), twos=F.lit(2)))
+    expected = Counter(rows)
+    assert tally.counts == {n: {kind: expected[n, k] for k, kind in enumerate(KINDS)} for n in numbers}
+    assert tally.sum("twos") == 6000
+
+
+def test_nothing_is_counted_as_nothing(spark: SparkForTests) -> None:
+    tally = Tally([3], KINDS)
+    count(tally.on(events(spark, []), F.col("kind"), twos=F.lit(2)))
+    assert (tally.counts, tally.sum("twos")) == ({3: dict.fromkeys(KINDS, 0)}, 0)
+
+
+ONE_AT_MOST: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "as it came": lambda rows: rows,
+    "columns and filters": lambda rows: rows.where("kind = 0").withColumn("twice", F.col("kind") * 2).drop("kind"),
+    "a query": lambda rows: rows.sparkSession.sql("SELECT *, kind + 1 AS more FROM {rows} WHERE kind > 0", rows=rows),
+    "a function in Python": lambda rows: rows.withColumn("twice", F.udf(lambda kind: 2 * kind, "int")("kind")),
+}
+MAYBE_MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "exploded": lambda rows: rows.withColumn("each", F.explode(F.array(F.lit(1), F.lit(2)))),
+    "both halves": lambda rows: rows.union(rows),
+    "joined": lambda rows: rows.join(rows.sparkSession.range(3), F.col("id") == F.col("kind")),
+    "added up": lambda rows: rows.groupBy("_partition").count(),
+    "in a window": lambda rows: rows.withColumn("n", F.row_number().over(Window.orderBy("kind"))),
+    "no doubles": lambda rows: rows.dropDuplicates(),
+    "from somewhere else": lambda rows: rows.sparkSession.range(3),
+}
+
+
+@pytest.mark.parametrize("transform", [*ONE_AT_MOST, *MAYBE_MORE])
+def test_whether_an_event_gives_one_row_at_most(spark: SparkForTests, transform: str) -> None:
+    counted = Tally([0], KINDS).on(events(spark, [(0, 0)]), F.col("kind"))
+    rows = {**ONE_AT_MOST, **MAYBE_MORE}[transform](counted)
+    assert one_row_at_most(rows) is (transform in ONE_AT_MOST)
