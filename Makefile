@@ -45,13 +45,11 @@ format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format src tests tools bench examples
 
 bench-cli: $(READY) ## Time of `anabranch --help`, as a ratio to `python -c pass`
-	@$(BIN)/python tools/bench_cli.py
+	@$(BIN)/python -m bench.cli_help
 
-bench: install ## Measurements as ratios, into build/bench.json
-	@$(BIN)/python bench/plan_vs_scan.py
-	@$(BIN)/python bench/retention_audit.py
-	@$(BIN)/python -m bench.replay
-	@$(BIN)/python bench/rehearsal.py
+bench: install ## Measurements as ratios, into build/bench.json and build/bench.svg (half an hour)
+	@for part in cli_help plan_vs_scan retention_audit replay lifecycle rehearsal chart; do \
+		$(BIN)/python -m bench.$$part || exit 1; done
 
 lock: $(READY) ## Resolve Python and Maven dependencies anew and write both lock files
 	@$(BIN)/python -m pip install --quiet uv

@@ -29,19 +29,19 @@ def create(spark: SparkSession, table: str) -> None:
 
 
 def plain_batch(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
-    raw = spark.read.format("kafka").options(**_source(bootstrap, topic)).load()
-    _rows(raw).writeTo(table).append()
+    raw = spark.read.format("kafka").options(**source(bootstrap, topic)).load()
+    rows(raw).writeTo(table).append()
 
 
 def tuned_batch(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
-    raw = spark.read.format("kafka").options(**_source(bootstrap, topic), **TUNED_READ).load()
-    _rows(raw).writeTo(table).options(**TUNED_WRITE).append()
+    raw = spark.read.format("kafka").options(**source(bootstrap, topic), **TUNED_READ).load()
+    rows(raw).writeTo(table).options(**TUNED_WRITE).append()
 
 
 def plain_stream(spark: SparkSession, bootstrap: str, topic: str, table: str) -> None:
-    raw = spark.readStream.format("kafka").options(**_source(bootstrap, topic)).load()
+    raw = spark.readStream.format("kafka").options(**source(bootstrap, topic)).load()
     with tempfile.TemporaryDirectory() as checkpoint:
-        writer = _rows(raw).writeStream.format("iceberg").outputMode("append").trigger(availableNow=True)
+        writer = rows(raw).writeStream.format("iceberg").outputMode("append").trigger(availableNow=True)
         query = writer.options(checkpointLocation=checkpoint, **{"fanout-enabled": "true"}).toTable(table)
         query.awaitTermination()
 
@@ -58,11 +58,11 @@ def bare_consumer(bootstrap: str, topic: str, partitions: int, total: int) -> No
     consumer.close()
 
 
-def _source(bootstrap: str, topic: str) -> dict[str, str]:
+def source(bootstrap: str, topic: str) -> dict[str, str]:
     return {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
 
 
-def _rows(raw: DataFrame) -> DataFrame:
+def rows(raw: DataFrame) -> DataFrame:
     orders = raw.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("order")).select("order.*")
     return orders.select(
         "order_id",

@@ -6,7 +6,6 @@ its own. Journal and audit are in it; validation, which the others don't have, i
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -14,43 +13,31 @@ from functools import partial
 from pathlib import Path
 
 from bench import by_hand
-from bench.workbench import PARTITIONS, TOPIC, Bench, alternating, bench, contract, fill, keep
+from bench.workbench import (
+    PARTITIONS,
+    TABLE,
+    TOPIC,
+    Bench,
+    Quiet,
+    alternating,
+    bench,
+    fill,
+    keep,
+    prepare,
+    write_contract,
+)
 from pyiceberg.table import Table
-from pyspark.sql import SparkSession
 
-from anabranch.adapters.spark.target_table import ensure_target, spark_name
-from anabranch.adapters.spark.transform import load_transform, ship
-from anabranch.contract.load import load_pipelines
+from anabranch.adapters.spark.target_table import spark_name
 from anabranch.replay.replayer import End
 from anabranch.runs.states import Event
 from anabranch.wiring.backfill import BackfillRun, submit_contract
 
-RECORDS = int(os.environ.get("BENCH_RECORDS", "1000000"))
+RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 
 
 HANDS = ("plain_stream", "plain_batch", "tuned_batch")
-
-
-class Quiet:
-    """Nobody watches."""
-
-    def slice_done(self, *_: object) -> None: ...
-
-    def resting(self, *_: object) -> None: ...
-
-    def interrupted(self) -> bool:
-        return False
-
-
-def prepare(place: Bench, spark: SparkSession) -> None:
-    """The target as live would have made it, with a first commit for the plan to start from."""
-    pipeline = load_pipelines(place.workplace.loaded)["orders"].pipeline
-    transform = load_transform(place.folder, pipeline)
-    ship(spark, transform, pipeline)
-    ensure_target(spark, place.workplace.catalog, pipeline, transform)
-    table = place.workplace.catalog.open().load_table("shop.orders")
-    table.append(table.schema().as_arrow().empty_table())
 
 
 def replay(place: Bench, file: Path, check: bool = False) -> None:
@@ -70,7 +57,7 @@ def replay(place: Bench, file: Path, check: bool = False) -> None:
 def require_same(place: Bench, branch: str) -> None:
     """All contestants must have made the same rows."""
     tables = place.workplace.catalog.open()
-    ours = sums(tables.load_table("shop.orders"), branch)
+    ours = sums(tables.load_table(TABLE), branch)
     for name in HANDS:
         theirs = sums(tables.load_table(f"hand.{name}"), None)
         if theirs != ours:
@@ -88,8 +75,7 @@ def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap, RECORDS)
     spark = place.workplace.spark("bench")
     prepare(place, spark)
-    file = place.folder / "contracts" / "day.yaml"
-    file.write_text(json.dumps(contract("day")))
+    file = write_contract(place, "day")
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
     hands = {
         "plain_stream": by_hand.plain_stream,

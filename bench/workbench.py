@@ -15,13 +15,17 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 
 from anabranch.adapters.embedded.stack import EmbeddedKafka
+from anabranch.adapters.spark.target_table import ensure_target
+from anabranch.adapters.spark.transform import load_transform, ship
+from anabranch.contract.load import load_pipelines
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.wiring.workplace import Workplace, open_workplace
 
 RESULTS = Path("build/bench.json")
-TOPIC = "shop.orders"
+TOPIC = TABLE = "shop.orders"
 DAY = datetime(2025, 6, 2, tzinfo=timezone.utc)
 HOURS = 24
 PARTITIONS = 4
@@ -56,21 +60,18 @@ def bench() -> Iterator[Bench]:
             kafka.down()
 
 
-def fill(bootstrap: str, count: int, *, partitions: int = PARTITIONS, topic: str = TOPIC) -> int:
-    """A day of orders in the order of time, each 178 bytes of JSON. Returns the bytes."""
+def fill(bootstrap: str, count: int, *, span: timedelta = timedelta(hours=HOURS)) -> None:
+    """Orders in the order of time, from `DAY` on, each 178 bytes of JSON."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1, config={"retention.ms": "-1"})])[topic].result(30)
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1, config={"retention.ms": "-1"})])[TOPIC].result(30)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
-    total = 0
     for number in range(count):
-        at = DAY + timedelta(hours=HOURS) * number / count
-        value = order(number, at)
-        total += len(value)
-        producer.produce(topic, value, partition=number % partitions, timestamp=round(at.timestamp() * 1000))
+        at = DAY + span * number / count
+        stamp = round(at.timestamp() * 1000)
+        producer.produce(TOPIC, order(number, at), partition=number % PARTITIONS, timestamp=stamp)
         if number % 10_000 == 0:
             producer.poll(0)
     producer.flush()
-    return total
 
 
 def order(number: int, at: datetime) -> bytes:
@@ -82,6 +83,33 @@ def order(number: int, at: datetime) -> bytes:
         "ordered_at": at.isoformat(timespec="microseconds"),
     }
     return json.dumps(value).encode().ljust(178)
+
+
+def prepare(place: Bench, spark: SparkSession) -> None:
+    """The target as live would have made it, with a first commit for the plan to start from."""
+    pipeline = load_pipelines(place.workplace.loaded)["orders"].pipeline
+    transform = load_transform(place.folder, pipeline)
+    ship(spark, transform, pipeline)
+    ensure_target(spark, place.workplace.catalog, pipeline, transform)
+    table = place.workplace.catalog.open().load_table(TABLE)
+    table.append(table.schema().as_arrow().empty_table())
+
+
+def write_contract(place: Bench, name: str, hours: int = HOURS) -> Path:
+    file = place.folder / "contracts" / f"{name}.yaml"
+    file.write_text(json.dumps(contract(name, hours)))
+    return file
+
+
+class Quiet:
+    """Nobody watches."""
+
+    def slice_done(self, *_: object) -> None: ...
+
+    def resting(self, *_: object) -> None: ...
+
+    def interrupted(self) -> bool:
+        return False
 
 
 def contract(name: str, hours: int = HOURS) -> dict[str, object]:

@@ -1,11 +1,14 @@
 """How long `anabranch --help` takes, as a ratio to `python -c pass`, alternating, median of the rounds."""
 
-import json
+from __future__ import annotations
+
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from bench.workbench import keep
 
 ROUNDS = 11
 
@@ -22,12 +25,12 @@ def main() -> None:
     seconds(*bare), seconds(*ours)  # warm the file cache
     pairs = [(seconds(*bare), seconds(*ours)) for _ in range(ROUNDS)]
     bare_median, ours_median = (statistics.median(column) for column in zip(*pairs, strict=True))
-    result = {
-        "cli_help_vs_python": round(ours_median / bare_median, 1),
-        "help_seconds": round(ours_median, 3),
-        "python_seconds": round(bare_median, 3),
-    }
-    print(json.dumps(result))
+    keep(
+        {
+            "cli_help_vs_python": round(ours_median / bare_median, 1),
+            "cli_help_seconds": round(ours_median, 3),
+        }
+    )
 
 
 if __name__ == "__main__":

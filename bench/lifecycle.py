@@ -1,0 +1,179 @@
+"""A backfill of millions of rows beyond its replay: what a kill costs, promotion and rollback, and memory.
+
+By hand one would write the corrected rows to a table of their own and then `INSERT OVERWRITE` the range from it. Ours
+are timed as `anabranch promote` and `anabranch rollback` do them, with gates, journal and audit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import psutil
+from bench import by_hand
+from bench.workbench import TOPIC, Bench, Quiet, bench, fill, keep, prepare, seconds, write_contract
+from pyspark.sql import SparkSession
+
+from anabranch.adapters.spark.target_table import spark_name
+from anabranch.replay.replayer import End
+from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.states import State
+from anabranch.wiring.backfill import BackfillRun, submit_contract
+
+RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "6000000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+HOURS, TIMES = 20, 10
+"""The large backfill is of all hours, the small one of a tenth of them."""
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def production(place: Bench, spark: SparkSession) -> None:
+    """All rows where the pipeline writes them, and twice more for the way by hand: as they are, and corrected."""
+    raw = spark.read.format("kafka").options(**by_hand.source(place.bootstrap, TOPIC)).load()
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
+    by_hand.rows(raw).writeTo(spark_name(place.workplace.catalog, TOPIC)).append()
+    for name in ("orders", "corrected"):
+        table = spark_name(place.workplace.catalog, f"hand.{name}")
+        by_hand.create(spark, table)
+        by_hand.rows(raw).writeTo(table).append()
+
+
+def insert_overwrite(place: Bench, spark: SparkSession) -> None:
+    orders, corrected = (spark_name(place.workplace.catalog, f"hand.{name}") for name in ("orders", "corrected"))
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    spark.sql(f"INSERT OVERWRITE {orders} SELECT * FROM {corrected}")  # noqa: S608 - both names are ours
+
+
+@contextmanager
+def run_of(place: Bench, file: Path) -> Iterator[BackfillRun]:
+    with place.workplace.store() as store:
+        run = submit_contract(place.workplace, store, file, now=now(), actor="bench")
+        yield BackfillRun(place.workplace, store, run.id)
+
+
+def finish(run: BackfillRun) -> None:
+    """Replay what is missing, and validate."""
+    with run.hold() as hold:
+        if run.replay(hold, Quiet()) is not End.STAGED:
+            raise AssertionError("the replay did not come to its end")
+        run.validate(hold, now())
+    if run.run.state is not State.VALIDATED:
+        raise AssertionError(f"the run is {run.run.state.value}")
+
+
+def killed(place: Bench, file: Path) -> datetime:
+    """`anabranch apply` in a process of its own, killed in the middle of a slice in the middle of it all."""
+    command = [
+        str(Path(sys.executable).with_name("anabranch")),
+        "apply",
+        "-f",
+        str(file),
+        "--project",
+        str(place.folder),
+    ]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(done := [entry for entry in slices(place) if entry.outcome is Outcome.SUCCEEDED]) < 4:
+        time.sleep(0.2)
+        if process.poll() is not None:
+            raise AssertionError("the replay ended before it could be killed")
+    time.sleep(random.uniform(0, 1) * duration(done[-1]))  # noqa: S311 - no secret
+    at = now()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return at
+
+
+def slices(place: Bench) -> list[JournalEntry]:
+    """The slices of the run that was submitted last."""
+    with place.workplace.store() as store:
+        newest = max(store.reader.runs(), key=lambda run: run.id, default=None)
+        journal = [] if newest is None else store.reader.journal(newest.id)
+        return [entry for entry in journal if entry.step == "slice"]
+
+
+def duration(entry: JournalEntry) -> float:
+    return 0.0 if entry.settled_at is None else (entry.settled_at - entry.intended_at).total_seconds()
+
+
+def wasted(entries: list[JournalEntry], at: datetime) -> float:
+    """Of all the time that slices took, the share of the one that was killed."""
+    kept = sum(duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED)
+    lost = sum((at - entry.intended_at).total_seconds() for entry in entries if entry.outcome is not Outcome.SUCCEEDED)
+    return lost / (kept + lost)
+
+
+def promotions(place: Bench, spark: SparkSession, run: BackfillRun, beside: bool) -> dict[str, float]:
+    """Medians of promotion, rollback and, if asked for, the way by hand, in alternation; all after one of each."""
+    times: dict[str, list[float]] = {"promote": [], "rollback": [], "insert_overwrite": []}
+    for number in range(-1, ROUNDS):
+        with run.hold() as hold:
+            found = {
+                "promote": seconds(lambda: run.promote(hold, Quiet(), now())),
+                "rollback": seconds(lambda: run.roll_back(hold)),
+            }
+        if beside:
+            found["insert_overwrite"] = seconds(lambda: insert_overwrite(place, spark))
+        for name, took in found.items():
+            sys.stderr.write(f"  {'warm-up' if number < 0 else f'round {number + 1}'}  {name:24} {took:8.2f} s\n")
+            if number >= 0:
+                times[name].append(took)
+    return {name: statistics.median(each) for name, each in times.items() if each}
+
+
+def memory(spark: SparkSession) -> float:
+    """Bytes that the driver holds on to: the JVM's heap after a collection, and Python."""
+    jvm = spark._jvm
+    if jvm is None:
+        raise AssertionError("Spark has no JVM")
+    jvm.java.lang.System.gc()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory() + psutil.Process().memory_info().rss)
+
+
+def measure(place: Bench) -> dict[str, object]:
+    fill(place.bootstrap, RECORDS, span=timedelta(hours=HOURS))
+    spark = place.workplace.spark("bench")
+    prepare(place, spark)
+    production(place, spark)
+    with run_of(place, write_contract(place, "small", HOURS // TIMES)) as small:
+        finish(small)
+        held_small = memory(spark)
+        quick = promotions(place, spark, small, beside=False)
+        with small.hold() as hold:
+            small.close(hold)
+    large = write_contract(place, "large", HOURS)
+    at = killed(place, large)
+    with run_of(place, large) as run:
+        finish(run)
+        held_large = memory(spark)
+        waste = wasted(slices(place), at)
+        times = promotions(place, spark, run, beside=True)
+    return {
+        "promote_vs_insert_overwrite": round(times["insert_overwrite"] / times["promote"], 1),
+        "rollback_vs_insert_overwrite": round(times["insert_overwrite"] / times["rollback"], 1),
+        "promote_growth": round(times["promote"] / quick["promote"], 2),
+        "promote_rows": RECORDS,
+        "memory_growth": round(held_large / held_small, 3),
+        "resume_waste": round(waste, 3),
+    }
+
+
+def main() -> None:
+    with bench() as place:
+        keep(measure(place))
+
+
+if __name__ == "__main__":
+    main()
