@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.iceberg.whole import WholeTarget
-from anabranch.adapters.kafka.groups import consumer_groups, lag
+from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.close.closure import Closure
-from anabranch.close.isolation import REPLAY_PREFIX, Certificate, certify, groups_document, read_groups
+from anabranch.close.isolation import REPLAY_PREFIX, Certificate
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
@@ -49,6 +49,7 @@ from anabranch.validate.charges import ControlStaging
 from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
+from anabranch.wiring.certificate import certified, look_at_isolation
 from anabranch.wiring.control import with_control
 from anabranch.wiring.cost import cost_record, note_estimate
 from anabranch.wiring.gates import Gatekeeper
@@ -377,19 +378,13 @@ class BackfillRun:
     def _look_at_groups(self, hold: Hold) -> None:
         """Once, before the first record is read: what the certificate at the end is compared with."""
         if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
-            before = groups_document(consumer_groups(self.workplace.kafka.client(REPLAY_PREFIX)))
-            hold.intend("isolation", {"groups": before}, intent=f"{self.run_id}-isolation")
+            seen = look_at_isolation(self.workplace, self.pipeline)
+            hold.intend("isolation", seen, intent=f"{self.run_id}-isolation")
 
     def _certificate(self, hold: Hold) -> Certificate:
         entry = next((e for e in hold.reader.journal(self.run_id) if e.step == "isolation"), None)
-        before = read_groups(entry.details["groups"]) if entry else {}  # type: ignore[arg-type]
-        after = consumer_groups(self.workplace.kafka.client(REPLAY_PREFIX))
-        return certify(
-            before,
-            after,
-            live_group=self.pipeline.spec.consumer_group,
-            main_untouched=self._main_untouched(),
-        )
+        before = {} if entry is None else entry.details
+        return certified(self.workplace, self.pipeline, before, main_untouched=self._main_untouched())
 
     def _main_untouched(self) -> bool:
         """Whether every commit of this run on main is a promotion or a rollback."""

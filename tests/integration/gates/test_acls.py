@@ -17,6 +17,7 @@ from anabranch.adapters.embedded import start
 from anabranch.adapters.embedded.properties import broker_properties
 from anabranch.adapters.embedded.state import Stack
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.acls import acls_of
 from anabranch.adapters.kafka.compatibility import Trial
 from anabranch.gates.compatibility import Operation, Outcome
 
@@ -73,6 +74,25 @@ def test_what_is_denied_is_named(guarded: KafkaForTests, tmp_path: Path, capsys:
     assert compatibility["figures"]["ACLs"] == "works"
     assert card["storage-path"]["colour"] == "red", card["storage-path"]
     assert card["schema"]["colour"] == "yellow", "nothing could be sampled, which says nothing against the schema"
+
+
+def test_rules_are_seen_and_what_nobody_guards_has_none(guarded: KafkaForTests, kafka: KafkaForTests) -> None:
+    """Those of the topic and of the group, by name, by prefix or for all; not those of others."""
+    topic, group = guarded.create_topic("orders"), "group-orders"
+    client = {"bootstrap.servers": guarded.bootstrap}
+    assert acls_of(client, topic, group) == ()
+    deny(guarded, topic, Pattern.LITERAL, AclOperation.READ)
+    deny(guarded, topic[:3], Pattern.PREFIXED, AclOperation.WRITE)
+    deny(guarded, guarded.create_topic("zzz"), Pattern.LITERAL, AclOperation.READ)
+    rights = [
+        f"allow all on topic {topic} (literal) for User:ANONYMOUS from *",
+        f"allow all on topic {topic[:3]} (prefixed) for User:ANONYMOUS from *",
+        f"deny read on topic {topic} (literal) for User:ANONYMOUS from *",
+        f"deny write on topic {topic[:3]} (prefixed) for User:ANONYMOUS from *",
+    ]
+    eventually(lambda: acls_of(client, topic, group) == tuple(sorted(rights)))
+    unguarded = {"bootstrap.servers": kafka.bootstrap}
+    assert acls_of(unguarded, kafka.create_topic("orders"), group) == ()
 
 
 def outcomes(kafka: KafkaForTests, topic: str) -> dict[Operation, Outcome]:

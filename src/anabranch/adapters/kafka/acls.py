@@ -1,0 +1,42 @@
+"""Who may do what with a topic and a group, asked of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.adapters.kafka.topics import SECONDS, admin, unreachable
+
+
+def acls_of(client: Mapping[str, str], topic: str, group: str) -> tuple[str, ...] | None:
+    """The rules that count for them, wildcards and prefixes among them; none where nothing is guarded.
+
+    None if this user may not see them.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import (
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        ResourcePatternType,
+        ResourceType,
+    )
+
+    asking, found = admin(client), []
+    for kind, name in ((ResourceType.TOPIC, topic), (ResourceType.GROUP, group)):
+        every = (None, None, AclOperation.ANY, AclPermissionType.ANY)
+        wanted = AclBindingFilter(kind, name, ResourcePatternType.MATCH, *every)
+        try:
+            rules = asking.describe_acls(wanted, request_timeout=SECONDS).result()
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.SECURITY_DISABLED:
+                return ()
+            if code == KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+                return None
+            raise unreachable(client) from error
+        for rule in rules:
+            who = f"{rule.principal} from {rule.host}"
+            what = f"{rule.permission_type.name.lower()} {rule.operation.name.lower()}"
+            where = f"{rule.restype.name.lower()} {rule.name} ({rule.resource_pattern_type.name.lower()})"
+            found.append(f"{what} on {where} for {who}")
+    return tuple(sorted(found))

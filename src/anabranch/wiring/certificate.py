@@ -1,0 +1,44 @@
+"""The isolation certificate of a run: what is looked at before its first record, and what that is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anabranch.adapters.kafka.acls import acls_of
+from anabranch.adapters.kafka.groups import consumer_groups
+from anabranch.close.isolation import (
+    REPLAY_PREFIX,
+    Acls,
+    Certificate,
+    certify,
+    groups_document,
+    read_groups,
+)
+from anabranch.contract.pipeline import Pipeline
+from anabranch.wiring.workplace import Workplace
+
+
+def look_at_isolation(workplace: Workplace, pipeline: Pipeline) -> dict[str, object]:
+    """Every group with its offsets, and the rules for what live reads."""
+    rules = _rules(workplace, pipeline)
+    groups = groups_document(consumer_groups(workplace.kafka.client(REPLAY_PREFIX)))
+    return {"groups": groups, "acls": None if rules is None else list(rules)}
+
+
+def certified(
+    workplace: Workplace, pipeline: Pipeline, before: Mapping[str, Any], *, main_untouched: bool
+) -> Certificate:
+    """`before` is what was looked at, or nothing if the run never came to read."""
+    seen = before.get("acls")
+    return certify(
+        read_groups(before.get("groups", {})),
+        consumer_groups(workplace.kafka.client(REPLAY_PREFIX)),
+        live_group=pipeline.spec.consumer_group,
+        main_untouched=main_untouched,
+        acls=Acls(None if seen is None else tuple(seen), _rules(workplace, pipeline)),
+    )
+
+
+def _rules(workplace: Workplace, pipeline: Pipeline) -> tuple[str, ...] | None:
+    return acls_of(workplace.kafka.client(REPLAY_PREFIX), pipeline.spec.source.topic, pipeline.spec.consumer_group)
