@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.replay.replayer import End
 from anabranch.runs.journal import JournalEntry, Outcome
-from anabranch.runs.states import State
+from anabranch.runs.states import ACTIVE, State
 from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "6000000"))
@@ -96,11 +96,10 @@ def killed(place: Bench, file: Path) -> datetime:
 
 
 def slices(place: Bench) -> list[JournalEntry]:
-    """The slices of the run that was submitted last."""
+    """Those of the one active run."""
     with place.workplace.store() as store:
-        newest = max(store.reader.runs(), key=lambda run: run.id, default=None)
-        journal = [] if newest is None else store.reader.journal(newest.id)
-        return [entry for entry in journal if entry.step == "slice"]
+        journals = [store.reader.journal(run.id) for run in store.reader.runs(states=ACTIVE)]
+        return [entry for journal in journals for entry in journal if entry.step == "slice"]
 
 
 def duration(entry: JournalEntry) -> float:
