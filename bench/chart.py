@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from bench.workbench import RESULTS
 
 PICTURE = Path("build/bench.svg")
-ROW, LEFT, WIDTH, RIGHT = 34, 300, 520, 90
+ROW, LEFT, WIDTH, RIGHT = 34, 260, 480, 150
 GREEN, RED, GREY = "#2e7d32", "#c62828", "#607d8b"
 
 

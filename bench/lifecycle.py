@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import psutil
 from bench import by_hand
-from bench.workbench import TOPIC, Bench, Quiet, bench, fill, keep, prepare, seconds, write_contract
+from bench.workbench import TOPIC, Bench, Quiet, alternating, bench, fill, keep, prepare, write_contract
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.spark.target_table import spark_name
@@ -113,22 +112,14 @@ def wasted(entries: list[JournalEntry], at: datetime) -> float:
     return lost / (kept + lost)
 
 
-def promotions(place: Bench, spark: SparkSession, run: BackfillRun, beside: bool) -> dict[str, float]:
-    """Medians of promotion, rollback and, if asked for, the way by hand, in alternation; all after one of each."""
-    times: dict[str, list[float]] = {"promote": [], "rollback": [], "insert_overwrite": []}
-    for number in range(-1, ROUNDS):
-        with run.hold() as hold:
-            found = {
-                "promote": seconds(lambda: run.promote(hold, Quiet(), now())),
-                "rollback": seconds(lambda: run.roll_back(hold)),
-            }
-        if beside:
-            found["insert_overwrite"] = seconds(lambda: insert_overwrite(place, spark))
-        for name, took in found.items():
-            sys.stderr.write(f"  {'warm-up' if number < 0 else f'round {number + 1}'}  {name:24} {took:8.2f} s\n")
-            if number >= 0:
-                times[name].append(took)
-    return {name: statistics.median(each) for name, each in times.items() if each}
+def promote(run: BackfillRun) -> None:
+    with run.hold() as hold:
+        run.promote(hold, Quiet(), now())
+
+
+def roll_back(run: BackfillRun) -> None:
+    with run.hold() as hold:
+        run.roll_back(hold)
 
 
 def memory(spark: SparkSession) -> float:
@@ -149,7 +140,8 @@ def measure(place: Bench) -> dict[str, object]:
     with run_of(place, write_contract(place, "small", HOURS // TIMES)) as small:
         finish(small)
         held_small = memory(spark)
-        quick = promotions(place, spark, small, beside=False)
+        ours = {"promote": lambda: promote(small), "rollback": lambda: roll_back(small)}
+        quick = alternating(ours, ROUNDS)
         with small.hold() as hold:
             small.close(hold)
     large = write_contract(place, "large", HOURS)
@@ -158,7 +150,8 @@ def measure(place: Bench) -> dict[str, object]:
         finish(run)
         held_large = memory(spark)
         waste = wasted(slices(place), at)
-        times = promotions(place, spark, run, beside=True)
+        theirs = {"insert_overwrite": lambda: insert_overwrite(place, spark)}
+        times = alternating({"promote": lambda: promote(run), "rollback": lambda: roll_back(run), **theirs}, ROUNDS)
     return {
         "promote_vs_insert_overwrite": round(times["insert_overwrite"] / times["promote"], 1),
         "rollback_vs_insert_overwrite": round(times["insert_overwrite"] / times["rollback"], 1),

@@ -35,9 +35,11 @@ from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-
-
-HANDS = ("plain_stream", "plain_batch", "tuned_batch")
+HANDS = {
+    "plain_stream": by_hand.plain_stream,
+    "plain_batch": by_hand.plain_batch,
+    "tuned_batch": by_hand.tuned_batch,
+}
 
 
 def replay(place: Bench, file: Path, check: bool = False) -> None:
@@ -77,18 +79,13 @@ def measure(place: Bench) -> dict[str, object]:
     prepare(place, spark)
     file = write_contract(place, "day")
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
-    hands = {
-        "plain_stream": by_hand.plain_stream,
-        "plain_batch": by_hand.plain_batch,
-        "tuned_batch": by_hand.tuned_batch,
-    }
 
     def hand(name: str) -> None:
         table = spark_name(place.workplace.catalog, f"hand.{name}")
         by_hand.create(spark, table)
-        hands[name](spark, place.bootstrap, TOPIC, table)
+        HANDS[name](spark, place.bootstrap, TOPIC, table)
 
-    contestants = {name: partial(hand, name) for name in hands}
+    contestants = {name: partial(hand, name) for name in HANDS}
     contestants["bare_consumer"] = lambda: by_hand.bare_consumer(place.bootstrap, TOPIC, PARTITIONS, RECORDS)
     contestants["replay"] = lambda: replay(place, file)
     times = alternating(contestants, ROUNDS)

@@ -127,6 +127,15 @@ def counted_wrong(kind: str, wrong: Callable[[int], int]) -> Callable[[Patch], N
     return mutate
 
 
+def rows_of_no_partition(patch: Patch) -> None:
+    honest = SparkSliceWriter._rows
+
+    def astray(self: SparkSliceWriter, decoded: DataFrame) -> DataFrame:
+        return honest(self, decoded).withColumn("_partition", F.lit(99))
+
+    patch.setattr(SparkSliceWriter, "_rows", astray)
+
+
 def files_lost(patch: Patch) -> None:
     honest = data_files.write_files
 
@@ -166,6 +175,7 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], set[str]]] = {
     "a quarantine that forgets": (quarantine_forgets, {"validation: quarantine", "checker: quarantine"}),
     "a ledger with a row too many": (counted_wrong("rows", lambda n: n + 1), {"replay.ledger"}),
     "a ledger that counts events twice": (counted_wrong("in_range", lambda n: 2 * n), {"replay.ledger"}),
+    "rows that say they are of another partition": (rows_of_no_partition, {"replay.ledger"}),
     "a file that is not committed": (files_lost, {"replay.ledger"}),
     "the former rows left in staging": (range_left_in_staging, {"validation: rows written", "checker: rows"}),
 }
@@ -178,6 +188,22 @@ def test_a_fault_in_replay_is_caught(world: Shop, run: BackfillRun, monkeypatch:
     said = found(world, run, times=2 if mutate is slice_twice else 1)
     assert caught_by <= said
     assert bool(said) == (fault != "none at all")
+
+
+def test_files_that_are_not_committed_are_not_left_behind(world: Shop, run: BackfillRun, monkeypatch: Patch) -> None:
+    before = data_files_of(run)
+    counted_wrong("rows", lambda n: n + 1)(monkeypatch)
+    with pytest.raises(AnabranchError) as refused:
+        world.apply(run)
+    assert refused.value.code == "replay.ledger"
+    assert data_files_of(run) == before
+    monkeypatch.undo()
+    world.apply(run)
+    assert data_files_of(run) > before, "where they would have been"
+
+
+def data_files_of(run: BackfillRun) -> set[Path]:
+    return set(Path(run.target.load().location().removeprefix("file:")).rglob("*.parquet"))
 
 
 def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_so(

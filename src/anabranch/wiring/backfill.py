@@ -177,7 +177,7 @@ class BackfillRun:
 
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
         """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
-        self._look_at_groups(hold)
+        self._note_isolation(hold)
         wanted = self.plan.slices if slices is None else slices
         # A control is compared over the plan's own offsets: what is caught up with later is none of it.
         lanes = self._lanes(hold, control=slices is None)
@@ -375,7 +375,7 @@ class BackfillRun:
         if not any(words in record.details for record in said):
             hold.writer.record_act(action, actor=hold.actor, run_id=self.run_id, details={"what": words})
 
-    def _look_at_groups(self, hold: Hold) -> None:
+    def _note_isolation(self, hold: Hold) -> None:
         """Once, before the first record is read: what the certificate at the end is compared with."""
         if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
             seen = look_at_isolation(self.workplace, self.pipeline)

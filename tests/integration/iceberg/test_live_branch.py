@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
 
-from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.live_branch import LONGEST_TURN, LiveBranch
 from anabranch.adapters.iceberg.whole import WholeTarget
 from anabranch.promote.target import MovedError
@@ -16,13 +14,9 @@ ROWS = pa.table({"n": pa.array([1], pa.int64())})
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> WholeTarget:
-    embedded = EmbeddedCatalog.below(tmp_path)
-    embedded.create()
-    catalog = embedded.catalog("lake").open()
-    catalog.create_namespace("bank")
-    catalog.create_table("bank.accounts", ROWS.schema)
-    return WholeTarget(catalog, "bank.accounts")
+def target(bank: Catalog) -> WholeTarget:
+    bank.create_table("bank.accounts", ROWS.schema)
+    return WholeTarget(bank, "bank.accounts")
 
 
 class Clock:

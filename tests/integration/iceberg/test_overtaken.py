@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from itertools import count
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, replace_files, require
-from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.plan.axis import WholeTable
@@ -21,13 +20,9 @@ ROWS = pa.table({"n": pa.array([1, 2, 3], pa.int64())})
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> IcebergTarget:
-    embedded = EmbeddedCatalog.below(tmp_path)
-    embedded.create()
-    catalog = embedded.catalog("lake").open()
-    catalog.create_namespace("bank")
-    catalog.create_table("bank.accounts", ROWS.schema).append(ROWS)
-    return IcebergTarget(catalog, "bank.accounts")
+def target(bank: Catalog) -> IcebergTarget:
+    bank.create_table("bank.accounts", ROWS.schema).append(ROWS)
+    return IcebergTarget(bank, "bank.accounts")
 
 
 def rows(target: IcebergTarget, ref: str = MAIN) -> int:

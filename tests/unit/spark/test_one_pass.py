@@ -37,12 +37,21 @@ def test_counts_are_exact_however_many_partitions(spark: SparkForTests, partitio
     expected = Counter(rows)
     assert tally.counts == {n: {kind: expected[n, k] for k, kind in enumerate(KINDS)} for n in numbers}
     assert tally.sum("twos") == 6000
+    assert tally.counted == tally.sum("all") == 3000
 
 
 def test_nothing_is_counted_as_nothing(spark: SparkForTests) -> None:
     tally = Tally([3], KINDS)
     count(tally.on(events(spark, []), F.col("kind"), twos=F.lit(2)))
     assert (tally.counts, tally.sum("twos")) == ({3: dict.fromkeys(KINDS, 0)}, 0)
+
+
+def test_who_is_of_no_partition_that_was_asked_for_is_not_hidden(spark: SparkForTests) -> None:
+    tally = Tally([3], KINDS)
+    stray = spark.session.createDataFrame([(3, 0), (-1, 1), (None, 0)], "_partition int, kind int")
+    count(tally.on(stray, F.col("kind")))
+    assert {number: each["good"] + each["bad"] for number, each in tally.counts.items()} == {3: 1, -1: 1}
+    assert (tally.counted, tally.sum("all")) == (2, 3)
 
 
 ONE_AT_MOST: dict[str, Callable[[DataFrame], DataFrame]] = {

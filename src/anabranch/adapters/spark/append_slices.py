@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -16,11 +14,11 @@ from anabranch.adapters.spark.rows import COORDINATES
 from anabranch.adapters.spark.slices import (
     SAFE,
     LedgerError,
-    PartitionCounts,
     SliceFailedError,
     SparkSliceWriter,
     appended,
     kept,
+    total,
 )
 from anabranch.adapters.spark.tally import Tally
 from anabranch.crashpoints import reach
@@ -37,16 +35,14 @@ _COUNTED = "CollectMetrics"
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
-        prepared = self._prepare(piece)
-        if prepared is None:
-            return super().write(piece, staging)
-        if prepared.strays:
-            prepared.files.drop()
-            return super().write(piece, staging)  # which finds one of them, and says where it comes from
-        return self._commit_files(piece, staging, prepared)
+        written = self._write_files(piece)
+        if written is not None and written.rows.sum("strays"):
+            written.files.drop()
+            written = None  # going over it again finds one of them, and says where it comes from
+        return super().write(piece, staging) if written is None else self._commit_files(piece, staging, written)
 
-    def _prepare(self, piece: Slice) -> Prepared | None:
-        """The slice's files; None where one pass does not do, because an event may give several rows.
+    def _write_files(self, piece: Slice) -> Written | None:
+        """The slice's files, counted; None where one pass does not do, because an event may give several rows.
 
         Then, and when there is something to be explained, the slice is gone over as often as it takes.
         """
@@ -59,37 +55,30 @@ class AppendSliceWriter(SparkSliceWriter):
                     return None
                 reach("slice.write.before")
                 strays = F.when(F.coalesce(self._inside(), F.lit(False)), 0).otherwise(1)
-                written = rows.on(made, F.lit(0), strays=strays).drop(*COORDINATES)
-                files = write_files(written, self.catalog, self.plan.target.table)
+                told = rows.on(made, F.lit(0), strays=strays).drop(*COORDINATES)
+                return Written(write_files(told, self.catalog, self.plan.target.table), read, rows)
         except SliceFailedError as failed:
             if died_of_a_timestamp(failed.__cause__):
                 return None
             raise
-        ours = {partition: {"rows": each["rows"], "events": each["rows"]} for partition, each in rows.counts.items()}
-        return Prepared(files, read.sum("bytes"), read.counts, ours, rows.sum("strays"))
 
-    def _commit_files(self, piece: Slice, staging: Staging, prepared: Prepared) -> SliceDone:
-        """One commit with the files and the ledger, or none. What is not committed is not left behind."""
+    def _commit_files(self, piece: Slice, staging: Staging, written: Written) -> SliceDone:
+        """One commit with the files and the ledger, or none. What does not agree is not left behind."""
         try:
             with self._explained(piece):
-                self._set_aside_anew(piece, sum(counts["bad"] for counts in prepared.read.values()))
-                ledger = self._ledger(piece, prepared.bytes, prepared.read, prepared.rows, appended)
-                self._require_written(piece, prepared)
+                self._require_agreement(piece, written)
+                read = written.read.counts
+                self._set_aside_anew(piece, total("bad", read))
+                rows = {number: {**each, "events": each["rows"]} for number, each in written.rows.counts.items()}
+                ledger = self._ledger(piece, written.read.sum("bytes"), read, rows, appended)
                 reach("slice.write.after")
         except BaseException:
-            prepared.files.drop()
+            written.files.drop()
             raise
         said = self._said(piece, staging, ledger)
-        reach("slice.commit.before")
         with self._explained(piece):
-            try:
-                prepared.files.commit(staging.branch, said)
-            except (PySparkException, Py4JError):
-                # The answer may have been lost after the commit was made; the branch knows.
-                if self._landed(piece, staging) is None:
-                    raise
-        reach("slice.commit.after")
-        return SliceDone(self._require_landed(piece, staging), ledger)
+            snapshot = self._land(lambda: written.files.commit(staging.branch, said), piece, staging)
+        return SliceDone(snapshot, ledger)
 
     def _kind(self) -> Column:
         """Which of `READ` a record is."""
@@ -102,17 +91,24 @@ class AppendSliceWriter(SparkSliceWriter):
 
     def _set_aside_anew(self, piece: Slice, bad: int) -> None:
         """Bad records are few: they are read once more rather than all records kept for their sake."""
-        if not bad or not self.set_aside or self.control:
-            return
-        with kept(bad_of(decode(self._read(piece), self.pipeline.spec))) as found:
-            if found.count() != bad:
-                raise self._unlike(piece, f"{bad} bad records when it was read first, and {found.count()} then")
-            self._set_aside(piece, found, bad)
+        if self._sets_aside(bad):
+            with kept(bad_of(decode(self._read(piece), self.pipeline.spec))) as found:
+                again = found.count()
+                if again != bad:
+                    raise self._unlike(piece, f"{bad} bad records when it was read first, and {again} then")
+                self._set_aside(piece, found, bad)
 
-    def _require_written(self, piece: Slice, prepared: Prepared) -> None:
-        counted = sum(counts["rows"] for counts in prepared.rows.values())
-        if prepared.files.rows != counted:
-            raise self._unlike(piece, f"{counted} rows by the count, and {prepared.files.rows} in its files")
+    def _require_agreement(self, piece: Slice, written: Written) -> None:
+        """Every row is in a file and every record was counted, by the partitions that were read and no others."""
+        for tally, what in ((written.read, "records"), (written.rows, "rows")):
+            strange = sorted(set(tally.counts) - set(piece.offsets))
+            if strange:
+                raise self._unlike(piece, f"{what} of partitions {strange}, which it does not read")
+            if tally.counted != tally.sum("all"):
+                raise self._unlike(piece, f"{tally.sum('all')} {what}, and {tally.counted} by partition")
+        rows, in_files = written.rows.counted, written.files.rows
+        if rows != in_files:
+            raise self._unlike(piece, f"{rows} rows by the count, and {in_files} in its files")
 
     def _unlike(self, piece: Slice, what: str) -> LedgerError:
         return LedgerError(
@@ -124,15 +120,12 @@ class AppendSliceWriter(SparkSliceWriter):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Written:
     """All of a slice but its commit."""
 
     files: DataFiles
-    bytes: int
-    read: PartitionCounts
-    rows: PartitionCounts
-    strays: int
-    """Rows outside the range."""
+    read: Tally
+    rows: Tally
 
 
 def one_row_at_most(rows: DataFrame) -> bool:

@@ -80,7 +80,7 @@ def start_spark(
         "spark.master": master,
         "spark.app.name": name,
         "spark.driver.memory": driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(_java_options(local=here)),
+        "spark.driver.extraJavaOptions": " ".join(java_options(local=here)),
         "spark.jars": ",".join(str(jar) for jar in jars),
     }
     local = LOOPBACK if here else {}
@@ -127,7 +127,7 @@ def _in_one_line(error: Exception) -> Exception:
     return short
 
 
-def _java_options(*, local: bool) -> list[str]:
+def java_options(*, local: bool) -> list[str]:
     said = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
     logging = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
     # With two collectors named, Java does not start.

@@ -91,13 +91,13 @@ class SparkSliceWriter:
     def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
         with self._explained(piece), kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
             read = read_counts(decoded, self._in_range())
-            self._set_aside(piece, bad_of(decoded), sum(counts["bad"] for counts in read.values()))
+            self._set_aside(piece, bad_of(decoded), total("bad", read))
             reach("slice.write.before")
             if self.plan.strategy.whole_table:
                 return self._merge(piece, staging, decoded, read)
             with kept(self._rows(decoded)) as rows:
                 self._require_in_range(piece, rows)
-                ledger = self._ledger(piece, bytes_in(read), read, _row_counts(rows), appended)
+                ledger = self._ledger(piece, total("bytes", read), read, _row_counts(rows), appended)
                 reach("slice.write.after")
                 snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
         return SliceDone(snapshot, ledger)
@@ -109,7 +109,7 @@ class SparkSliceWriter:
         keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
         with pinned(keyed.of(decoded, self.spark.table(branch))) as changes:
             keyed.require_sound(changes)
-            ledger = self._ledger(piece, bytes_in(read), read, change_counts(changes), keyed.fates)
+            ledger = self._ledger(piece, total("bytes", read), read, change_counts(changes), keyed.fates)
             reach("slice.write.after")
             said = self._said(piece, staging, ledger)
             reach("slice.commit.before")
@@ -147,11 +147,14 @@ class SparkSliceWriter:
         return (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
 
     def _set_aside(self, piece: Slice, found: DataFrame, bad: int) -> None:
-        if bad and self.set_aside and not self.control:
+        if self._sets_aside(bad):
             quarantine = Quarantine(self.catalog, self.pipeline)
             quarantine.prepare(self.spark)
             batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")
             quarantine.set_aside(found, batch, bad)
+
+    def _sets_aside(self, bad: int) -> bool:
+        return bool(bad) and self.set_aside and not self.control
 
     def _rows(self, decoded: DataFrame) -> DataFrame:
         events = events_of(decoded).where(self._in_range())
@@ -226,9 +229,13 @@ class SparkSliceWriter:
         said = self._said(piece, staging, ledger)
         options = {f"snapshot-property.{name}": value for name, value in said.items()}
         branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
+        return self._land(rows.writeTo(branch).options(**options).append, piece, staging)
+
+    def _land(self, commit: Callable[[], None], piece: Slice, staging: Staging) -> int:
+        """The snapshot that the slice's one commit has made."""
         reach("slice.commit.before")
         try:
-            rows.writeTo(branch).options(**options).append()
+            commit()
         except (PySparkException, Py4JError):
             # The answer may have been lost after the commit was made; the branch knows.
             landed = self._landed(piece, staging)
@@ -297,8 +304,8 @@ def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
 
-def bytes_in(read: PartitionCounts) -> int:
-    return sum(counts["bytes"] for counts in read.values())
+def total(kind: str, counts: PartitionCounts) -> int:
+    return sum(each[kind] for each in counts.values())
 
 
 def _row_counts(rows: DataFrame) -> dict[int, dict[str, int]]:

@@ -14,7 +14,7 @@ from anabranch.adapters.checkpoints.log import begin_batch, notes_of
 from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.adapters.spark.decode import REASON, TOMBSTONE, bad_of, decode
 from anabranch.adapters.spark.rows import WINDOW as ORIGIN
-from anabranch.adapters.spark.slices import SAFE, kept, read_counts
+from anabranch.adapters.spark.slices import SAFE, kept, read_counts, total
 from anabranch.adapters.spark.streaming import declared_window, first_notes, run_begun_batch, stream_of, streamed_rows
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.window_slices import WindowSliceWriter, listed, micros, starts_within
@@ -78,7 +78,7 @@ class StreamSliceWriter(WindowSliceWriter):
             window = declared_window(self.pipeline.spec)
             start, inside = start_within(window, *micros(self._range))
             counts = read_counts(own, inside)
-            self._set_aside(piece, bad_of(own), sum(each["bad"] for each in counts.values()))
+            self._set_aside(piece, bad_of(own), total("bad", counts))
             events = own.where(F.col(REASON).isNull() & ~F.col(TOMBSTONE) & inside)
             mark = F.lit(self._late_before(piece))
             marked = events.withColumn("late_before", mark)

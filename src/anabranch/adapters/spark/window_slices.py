@@ -14,7 +14,7 @@ from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.spark.decode import EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.rows import WINDOW as ORIGIN
 from anabranch.adapters.spark.rows import align
-from anabranch.adapters.spark.slices import SAFE, SparkSliceWriter, kept, read_counts
+from anabranch.adapters.spark.slices import SAFE, SparkSliceWriter, kept, read_counts, total
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.windows import WINDOW, length, require_windows, start_within
 from anabranch.contract.window import EventWindow
@@ -49,7 +49,7 @@ class WindowSliceWriter(SparkSliceWriter):
         with self._explained(piece), kept(decode(read_all, self.pipeline.spec)) as decoded:
             own = decoded.where(_within(piece.offsets))
             read = read_counts(own, start_within(window, *micros(self._range))[1])
-            self._set_aside(piece, bad_of(own), sum(counts["bad"] for counts in read.values()))
+            self._set_aside(piece, bad_of(own), total("bad", read))
             reach("slice.write.before")
             with kept(self._windows(decoded, window, partitions)) as computed:
                 # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an
@@ -125,7 +125,7 @@ class WindowSliceWriter(SparkSliceWriter):
             for partition, offsets in piece.offsets.items()
         }
         self._require_balance(piece, accounts)
-        return SliceLedger(sum(counts["bytes"] for counts in read.values()), accounts, late)
+        return SliceLedger(total("bytes", read), accounts, late)
 
     def _late(self, own: DataFrame, window: EventWindow) -> LateEvents:
         """Of the slice's own events, those that live left out of a window of the range."""

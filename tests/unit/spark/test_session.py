@@ -1,0 +1,28 @@
+"""How Spark's JVM is asked for: never with two collectors, with which Java does not start."""
+
+from __future__ import annotations
+
+import pytest
+
+from anabranch.adapters.spark.session import COLLECTOR, java_options
+
+BY_ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in BY_ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_where_the_driver_does_the_work_it_has_the_collector_for_it() -> None:
+    assert COLLECTOR in java_options(local=True)
+    assert COLLECTOR not in java_options(local=False)
+
+
+@pytest.mark.parametrize("name", BY_ENVIRONMENT)
+def test_a_collector_that_the_environment_names_is_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "-Xlog:gc -Dx=1")
+    assert COLLECTOR in java_options(local=True), "only the log of collections is asked for"
+    monkeypatch.setenv(name, "-XX:+UseSerialGC")
+    assert COLLECTOR not in java_options(local=True)
