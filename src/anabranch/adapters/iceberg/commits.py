@@ -11,6 +11,8 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
+from anabranch.adapters.iceberg.replacement import Replacement
+
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
@@ -30,7 +32,7 @@ _KEPT: dict[SnapshotRefType, dict[str, int]] = {
 def replace_files(
     tx: Transaction, ref: str, remove: Iterable[DataFile], add: Iterable[DataFile], properties: Mapping[str, str]
 ) -> int:
-    change = tx.update_snapshot(snapshot_properties=dict(properties), branch=ref).overwrite()
+    change = Replacement(tx, ref, dict(properties))
     for file in remove:
         change.delete_data_file(file)
     for file in add:

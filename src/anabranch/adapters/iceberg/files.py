@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThan, Reference
 from pyiceberg.expressions.literals import literal
-from pyiceberg.manifest import DataFileContent, ManifestEntryStatus
+from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform
 from pyiceberg.types import TimestamptzType
 
+from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, may_hold, within
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 
@@ -70,6 +71,33 @@ def rows_in(table: Table, partitions: TargetPart) -> BooleanExpression:
 
 def files_in(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
     """Every data file of `snapshot` that lies in the range, by path. A file is wholly inside, or we refuse."""
+    head = table.snapshot_by_id(snapshot)
+    if head is None:
+        raise ValueError(f"{'.'.join(table.name())} has no snapshot {snapshot}")
+    manifests = [each for each in head.manifests(table.io) if each.has_added_files() or each.has_existing_files()]
+    asked = {spec: _spans(table, spec, partitions) for spec in {each.partition_spec_id for each in manifests}}
+    spans = {spec: span for spec, span in asked.items() if span is not None}
+    if len(spans) < len(asked) or any(each.content is not ManifestContent.DATA for each in manifests):
+        return _scanned(table, snapshot, partitions)
+    near = [each for each in manifests if may_hold(each, spans[each.partition_spec_id])]
+    return {
+        entry.data_file.file_path: entry.data_file
+        for manifest, entries in live_entries(near, table.io)
+        for entry in entries
+        if within(spans[manifest.partition_spec_id], entry.data_file)
+    }
+
+
+def _spans(table: Table, spec: int, partitions: TargetPart) -> Spans | None:
+    """The range in this partitioning; None if it has no field for it."""
+    if isinstance(partitions, WholeTable):
+        return {}
+    position = _position(table, spec, partitions.axis)
+    return None if position is None else {position: (partitions.first, partitions.after - 1)}
+
+
+def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
+    """The long way, for tables with row-level deletes or with files of other partitionings."""
     found: dict[str, DataFile] = {}
     for task in table.scan(row_filter=rows_in(table, partitions), snapshot_id=snapshot).plan_files():
         if task.delete_files:
@@ -102,7 +130,7 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Chan
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+        for entry in entries_of(manifest, table.io):
             if entry.snapshot_id != snapshot.snapshot_id or entry.status is ManifestEntryStatus.EXISTING:
                 continue
             if _may_be_inside(table, entry.data_file, partitions):
@@ -132,9 +160,16 @@ def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) ->
 
 def partition_number(table: Table, file: DataFile, axis: TimeAxis) -> int | None:
     """The number of the file's partition along the axis; None when its partitioning does not say."""
+    position = _position(table, file.spec_id, axis)
+    if position is None:
+        return None
+    number: int | None = file.partition[position]
+    return number
+
+
+def _position(table: Table, spec: int, axis: TimeAxis) -> int | None:
     source = table.schema().find_field(axis.column).field_id
-    for position, field in enumerate(table.specs()[file.spec_id].fields):
+    for position, field in enumerate(table.specs()[spec].fields):
         if field.source_id == source and _GRAINS.get(type(field.transform)) is axis.grain:
-            number: int | None = file.partition[position]
-            return number
+            return position
     return None

@@ -14,6 +14,8 @@ from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Snapshot
 
+from anabranch.adapters.iceberg.commits import MAIN, replace_files
+
 FEWEST_SMALL = 32
 """Small files that are worth one commit to get rid of."""
 SMALL_ROWS = 200_000
@@ -31,11 +33,9 @@ def compact(table: Table, small: Iterable[FileScanTask], combined: Callable[[pa.
     rows = combined(ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_table(tasks))
     # PyIceberg would try again by itself on a newer head; ours is only worth a try.
     table.metadata.properties["commit.retry.num-retries"] = "0"
-    with table.transaction() as change, change.update_snapshot().overwrite() as replacing:
-        for task in tasks:
-            replacing.delete_data_file(task.file)
-        for file in _dataframe_to_data_files(table.metadata, rows, table.io, replacing.commit_uuid):
-            replacing.append_data_file(file)
+    with table.transaction() as tx:
+        files = _dataframe_to_data_files(table.metadata, rows, table.io)
+        replace_files(tx, MAIN, [task.file for task in tasks], files, {})
 
 
 def expire(table: Table, now: float | None = None) -> None:
