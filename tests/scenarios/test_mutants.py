@@ -116,7 +116,7 @@ def quarantine_forgets(patch: Patch) -> None:
 
 def counted_wrong(kind: str, wrong: Callable[[int], int]) -> Callable[[Patch], None]:
     def mutate(patch: Patch) -> None:
-        honest = Tally.__dict__["counts"].fget
+        honest = Tally.__dict__["counts"].func
 
         def counts(self: Tally) -> dict[int, dict[str, int]]:
             found: dict[int, dict[str, int]] = honest(self)

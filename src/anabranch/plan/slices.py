@@ -38,17 +38,25 @@ class Slice:
         return sum(end - start for start, end in self.offsets.values())
 
 
-OFFSETS_PER_SLICE = 500_000
 FEWEST_OFFSETS = 10_000
-USUAL_SLICES = 4
+OFFSETS_PER_SLICE = 500_000
+"""Enough to be worth a commit: seconds of work, against half a second that a slice costs by itself."""
+MOST_OFFSETS = 2_000_000
+"""So that a pause, a new limit or a resting broker need not be waited for."""
+USUAL_SLICES = 12
+"""What a crash costs is half a slice: a twenty-fourth of the work."""
+MOST_SLICES = 1_000
+"""Each is a commit to the table, which knows all of them."""
 
 
 def slice_size(ranges: Ranges) -> int:
     """How many offsets a slice has if nobody says: few enough to lose little in a crash, enough to be worth a commit.
 
-    A small backfill is still cut into a few slices, so that it shows progress and can be paused.
+    A small backfill is still cut in two, so that it shows progress and can be paused.
     """
-    return min(OFFSETS_PER_SLICE, max(FEWEST_OFFSETS, -(-offsets_in(ranges) // USUAL_SLICES)))
+    total = offsets_in(ranges)
+    small = min(OFFSETS_PER_SLICE, max(FEWEST_OFFSETS, -(-total // 2)))
+    return max(small, min(MOST_OFFSETS, -(-total // USUAL_SLICES)), -(-total // MOST_SLICES))
 
 
 def offsets_in(ranges: Ranges) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 
 from anabranch.plan.intervals import Intervals, union
-from anabranch.plan.slices import FEWEST_OFFSETS, OFFSETS_PER_SLICE, cut, ranges_of, slice_size
+from anabranch.plan.slices import cut, ranges_of, slice_size
 
 RANGES = st.dictionaries(
     st.integers(0, 9),
@@ -31,7 +32,21 @@ def test_every_offset_is_in_exactly_one_slice(ranges: dict[int, Intervals], size
     assert [piece.id for piece in slices] == sorted(piece.id for piece in slices)
 
 
-def test_the_usual_size() -> None:
-    assert slice_size({0: ((0, 100),)}) == FEWEST_OFFSETS
-    assert slice_size({0: ((0, 20_000), (30_000, 60_000)), 1: ((0, 50_000),)}) == 25_000
-    assert slice_size({0: ((10**9, 10**9 + 10**7),)}) == OFFSETS_PER_SLICE
+def test_the_usual_size_counts_all_ranges() -> None:
+    assert slice_size({0: ((0, 20_000), (30_000, 60_000)), 1: ((0, 50_000),)}) == 50_000
+
+
+@pytest.mark.parametrize(
+    ("offsets", "size"),
+    [
+        (100, 10_000),
+        (600_000, 300_000),
+        (1_000_000, 500_000),
+        (6_000_000, 500_000),
+        (12_000_000, 1_000_000),
+        (10**9, 2_000_000),
+        (10**10, 10_000_000),
+    ],
+)
+def test_the_usual_size_grows_with_the_work(offsets: int, size: int) -> None:
+    assert slice_size({0: ((7, 7 + offsets),)}) == size

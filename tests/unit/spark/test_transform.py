@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import pipeline, records
 
+from anabranch.adapters.spark.ahead import Ahead, activate
 from anabranch.adapters.spark.decode import decode, events_of
 from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.loading import ModuleNameTakenError
@@ -24,6 +25,7 @@ from anabranch.adapters.spark.transform import (
 )
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.slices import Slice
 
 pytestmark = pytest.mark.spark
 
@@ -168,6 +170,30 @@ def test_a_fault_that_shows_only_when_rows_are_made_names_it_too(
     assert f"transforms/{place}" in failed.value.what
     assert words in failed.value.what
     assert "\n" not in f"{failed.value.what}{failed.value.cause}"
+
+
+def test_a_fault_names_its_line_when_another_thread_put_the_query_together(
+    spark: SparkForTests, tmp_path: Path
+) -> None:
+    transform, found = loaded(
+        tmp_path,
+        "from pyspark.sql import functions as F\ndef transform(events):\n    number = F.col('id').cast('int')\n"
+        "    return events.select(number.alias('n'))\n",
+    )
+
+    given = events(spark, found)
+
+    def query(_: Slice) -> DataFrame:
+        activate(spark.session)
+        return transform(given)
+
+    ahead, piece = Ahead[DataFrame](), Slice("s00001", {0: (0, 1)})
+    ahead.start(piece, query)
+    rows = ahead.take(piece, query)
+    with pytest.raises(TransformFailedError) as failed, transform.blamed():
+        rows.write.format("noop").mode("overwrite").save()
+
+    assert "transforms/orders.py:3" in failed.value.what
 
 
 def test_a_fault_in_sql_names_the_file_and_line(spark: SparkForTests, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import dropwhile, islice
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from anabranch.adapters.spark.ahead import Ahead, activate
 from anabranch.adapters.spark.data_files import DataFiles, write_files
 from anabranch.adapters.spark.decode import BYTES, REASON, TOMBSTONE, bad_of, decode
 from anabranch.adapters.spark.plain_reader import died_of_a_timestamp
@@ -34,6 +36,8 @@ _COUNTED = "CollectMetrics"
 
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
+    ahead: Ahead[Query | None] = field(default_factory=Ahead, compare=False)
+
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         written = self._write_files(piece)
         if written is not None and written.rows.sum("strays"):
@@ -46,21 +50,36 @@ class AppendSliceWriter(SparkSliceWriter):
 
         Then, and when there is something to be explained, the slice is gone over as often as it takes.
         """
-        read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
+        query = self.ahead.take(piece, self._query)
+        if query is None:
+            return None
+        following = self._following(piece)
+        if following is not None:
+            self.ahead.start(following, self._query)
         try:
             with self._explained(piece):
-                counted = read.on(decode(self._read(piece), self.pipeline.spec), self._kind(), bytes=F.col(BYTES))
-                made = self._rows(counted)
-                if not one_row_at_most(made):
-                    return None
                 reach("slice.write.before")
-                strays = F.when(F.coalesce(self._inside(), F.lit(False)), 0).otherwise(1)
-                told = rows.on(made, F.lit(0), strays=strays).drop(*COORDINATES)
-                return Written(write_files(told, self.catalog, self.plan.target.table), read, rows)
+                return Written(write_files(query.frame, self.catalog, self.plan.target.table), query.read, query.rows)
         except SliceFailedError as failed:
             if died_of_a_timestamp(failed.__cause__):
                 return None
             raise
+
+    def _query(self, piece: Slice) -> Query | None:
+        read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
+        activate(self.spark)
+        with self._explained(piece):
+            counted = read.on(decode(self._read(piece), self.pipeline.spec), self._kind(), bytes=F.col(BYTES))
+            made = self._rows(counted)
+            if not one_row_at_most(made):
+                return None
+            strays = F.when(F.coalesce(self._inside(), F.lit(False)), 0).otherwise(1)
+            return Query(rows.on(made, F.lit(0), strays=strays).drop(*COORDINATES), read, rows)
+
+    def _following(self, piece: Slice) -> Slice | None:
+        """The one that comes next, if the plan knows: what is caught up with is not in it."""
+        later = dropwhile(lambda each: each != piece, self.plan.slices)
+        return next(islice(later, 1, None), None)
 
     def _commit_files(self, piece: Slice, staging: Staging, written: Written) -> SliceDone:
         """One commit with the files and the ledger, or none. What does not agree is not left behind."""
@@ -117,6 +136,15 @@ class AppendSliceWriter(SparkSliceWriter):
             next_step=f"anabranch retry {self.run_id}",
             slice=piece.id,
         )
+
+
+@dataclass(frozen=True)
+class Query:
+    """A slice's rows, and what is counted of them, once somebody writes them."""
+
+    frame: DataFrame
+    read: Tally
+    rows: Tally
 
 
 @dataclass(frozen=True)

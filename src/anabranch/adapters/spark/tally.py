@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 _NUMBERS = "numbers"
+_BIN = re.compile(r"\[(-?\d+),([^\]]+)\]")
 _BINS_PER_NUMBER = 4
 """Tasks bring their bins together before equal ones are joined, so that there is need for more than one of a number."""
 
@@ -36,7 +39,7 @@ class Tally:
     def sum(self, name: str) -> int:
         return int(self._found[name] or 0)
 
-    @property
+    @cached_property
     def counts(self) -> dict[int, dict[str, int]]:
         """By partition and kind, those that are zero too. A partition that nobody asked for is there if it was met."""
         found = {partition: dict.fromkeys(self._kinds, 0) for partition in self._partitions}
@@ -50,13 +53,12 @@ class Tally:
         """All of `counts` together."""
         return sum(sum(each.values()) for each in self.counts.values())
 
-    @property
+    @cached_property
     def _found(self) -> Mapping[str, Any]:
         return self._seen.get
 
     def _numbers(self) -> list[tuple[int, int]]:
+        """Each number and how often it was met. As one text, since every look into the JVM takes its time."""
         bins = self._found[_NUMBERS]
-        if bins is None:
-            return []
-        each = [bins.apply(place) for place in range(bins.length())]
-        return [(int(one.getLong(0)), round(one.getDouble(1))) for one in each]
+        pairs = _BIN.findall("" if bins is None else bins.mkString())
+        return [(int(number), round(float(count))) for number, count in pairs]
