@@ -7,12 +7,14 @@ its own. Journal and audit are in it; validation, which the others don't have, i
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 from bench import by_hand
+from bench.plain_session import plain_session
 from bench.workbench import (
     PARTITIONS,
     TABLE,
@@ -28,6 +30,7 @@ from bench.workbench import (
 )
 from pyiceberg.table import Table
 
+from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.replay.replayer import End
 from anabranch.runs.states import Event
@@ -35,11 +38,8 @@ from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-HANDS = {
-    "plain_stream": by_hand.plain_stream,
-    "plain_batch": by_hand.plain_batch,
-    "tuned_batch": by_hand.tuned_batch,
-}
+PLAIN = ("plain_stream", "plain_batch")
+"""Run in a session of their own, with Spark as it comes."""
 
 
 def replay(place: Bench, file: Path, check: bool = False) -> None:
@@ -60,7 +60,7 @@ def require_same(place: Bench, branch: str) -> None:
     """All contestants must have made the same rows."""
     tables = place.workplace.catalog.open()
     ours = sums(tables.load_table(TABLE), branch)
-    for name in HANDS:
+    for name in (*PLAIN, "tuned_batch"):
         theirs = sums(tables.load_table(f"hand.{name}"), None)
         if theirs != ours:
             raise AssertionError(f"{name} has {theirs}, and ours are {ours}")
@@ -80,15 +80,24 @@ def measure(place: Bench) -> dict[str, object]:
     file = write_contract(place, "day")
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
 
-    def hand(name: str) -> None:
-        table = spark_name(place.workplace.catalog, f"hand.{name}")
-        by_hand.create(spark, table)
-        HANDS[name](spark, place.bootstrap, TOPIC, table)
+    def table(name: str) -> str:
+        return spark_name(place.workplace.catalog, f"hand.{name}")
 
-    contestants = {name: partial(hand, name) for name in HANDS}
-    contestants["bare_consumer"] = lambda: by_hand.bare_consumer(place.bootstrap, TOPIC, PARTITIONS, RECORDS)
-    contestants["replay"] = lambda: replay(place, file)
-    times = alternating(contestants, ROUNDS)
+    def tuned() -> None:
+        """In our own session, with all that we have tuned in it."""
+        by_hand.create(spark, table("tuned_batch"))
+        by_hand.tuned_batch(spark, place.bootstrap, TOPIC, table("tuned_batch"))
+
+    jars = [str(jar) for jar in ArtifactCache().fetch(locked("spark"))]
+    memory = place.workplace.loaded.settings.spark.driver_memory
+    with plain_session(jars, place.workplace.catalog.spark_options(), memory) as plain:
+        contestants: dict[str, Callable[[], None]] = {
+            name: partial(plain.run, name, place.bootstrap, TOPIC, table(name)) for name in PLAIN
+        }
+        contestants["tuned_batch"] = tuned
+        contestants["bare_consumer"] = lambda: by_hand.bare_consumer(place.bootstrap, TOPIC, PARTITIONS, RECORDS)
+        contestants["replay"] = lambda: replay(place, file)
+        times = alternating(contestants, ROUNDS)
     replay(place, file, check=True)
     ours = times.pop("replay")
     rates = {f"{name}_records_per_second": round(RECORDS / each) for name, each in {**times, "replay": ours}.items()}
