@@ -60,15 +60,15 @@ def bench() -> Iterator[Bench]:
             kafka.down()
 
 
-def fill(bootstrap: str, count: int, *, span: timedelta = timedelta(hours=HOURS)) -> None:
+def fill(bootstrap: str, count: int, *, span: timedelta = timedelta(hours=HOURS), partitions: int = PARTITIONS) -> None:
     """Orders in the order of time, from `DAY` on, each 178 bytes of JSON."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1, config={"retention.ms": "-1"})])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, partitions, 1, config={"retention.ms": "-1"})])[TOPIC].result(30)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
     for number in range(count):
         at = DAY + span * number / count
         stamp = round(at.timestamp() * 1000)
-        producer.produce(TOPIC, order(number, at), partition=number % PARTITIONS, timestamp=stamp)
+        producer.produce(TOPIC, order(number, at), partition=number % partitions, timestamp=stamp)
         if number % 10_000 == 0:
             producer.poll(0)
     producer.flush()

@@ -11,8 +11,10 @@ import pytest
 from pyspark import SparkContext
 from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
+from tests.unit.spark.conftest import pipeline
 
 from anabranch.adapters.spark.session import SparkStartError, start_spark, stop_spark
+from anabranch.adapters.spark.transform import load_transform, ship
 from anabranch.doctor.finding import Level
 from anabranch.doctor.spark import spark as spark_check
 from anabranch.wiring.workplace import Workplace, open_workplace
@@ -88,6 +90,26 @@ def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: Kafka
     wanted = [(r.partition, r.offset, (r.value or b"").decode()) for r in kafka.read_all(topic)]
     assert len(wanted) == counted == 2000
     assert sorted((row["partition"], row["offset"], row["value"]) for row in written) == sorted(wanted)
+
+
+def test_a_transform_is_shipped_as_often_as_one_likes(workplace: Workplace) -> None:
+    (workplace.folder / "transforms").mkdir()
+    (workplace.folder / "transforms" / "late.py").write_text("def word():\n    return 'from the project'\n")
+    (workplace.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
+    described = pipeline(workplace.folder, {"at": "timestamp"}, event_time={"field": "at"})
+
+    def late_word(_: int) -> str:
+        from transforms.late import word  # type: ignore[import-not-found]
+
+        return str(word())
+
+    session = workplace.spark("cluster test")
+    try:
+        for _ in range(2):
+            ship(session, load_transform(workplace.folder, described), described)
+        assert session.sparkContext.parallelize(range(2), 2).map(late_word).collect() == ["from the project"] * 2
+    finally:
+        stop_spark(session)
 
 
 def test_the_doctor_runs_a_job_on_the_cluster(cluster: SparkCluster, workplace: Workplace) -> None:

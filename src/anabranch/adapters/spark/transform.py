@@ -103,17 +103,19 @@ def ship(spark: SparkSession, transform: Transform, pipeline: Pipeline) -> None:
     if pipeline.spec.transform.python is None:
         return
     top = pipeline.spec.transform.python.split(":")[0].split(".")[0]
+    name = f"anabranch-{transform.digest[:16]}.zip"
+    if any(added.rsplit("/", 1)[-1] == name for added in spark.sparkContext.listFiles):
+        return  # a cluster refuses a second file of the name, wherever it lies
     place = transform.folder / top
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
     scratch = mkdtemp(prefix="anabranch-code-")
     atexit.register(rmtree, scratch, ignore_errors=True)  # executors may ask for the file as long as we run
-    archive = Path(scratch) / f"anabranch-{transform.digest[:16]}.zip"
+    archive = Path(scratch) / name
     with ZipFile(archive, "w") as zipped:
         for place in sorted({file.parent for file in files} - {transform.folder}):
             # Without its own entry a folder that has no __init__.py can't be imported from an archive.
             zipped.writestr(ZipInfo(f"{place.relative_to(transform.folder).as_posix()}/"), b"")
         for file in files:
-            # With no time in it: Spark refuses a file of the same name and other bytes, and a run may ship twice.
             zipped.writestr(ZipInfo(file.relative_to(transform.folder).as_posix()), file.read_bytes())
     before = list(sys.path)
     spark.sparkContext.addPyFile(str(archive))
