@@ -47,8 +47,8 @@ format: $(READY) ## Format the code and mend what ruff can mend
 bench-cli: $(READY) ## Time of `anabranch --help`, as a ratio to `python -c pass`
 	@$(BIN)/python -m bench.cli_help
 
-bench: install ## Measurements as ratios, into build/bench.json and build/bench.svg (half an hour)
-	@for part in cli_help plan_vs_scan retention_audit replay lifecycle rehearsal chart; do \
+bench: install ## Measurements as ratios, into build/bench.json and build/bench.svg (an hour)
+	@for part in cli_help plan_vs_scan retention_audit replay lifecycle live_lag scale rehearsal chart; do \
 		$(BIN)/python -m bench.$$part || exit 1; done
 
 lock: $(READY) ## Resolve Python and Maven dependencies anew and write both lock files

@@ -32,6 +32,8 @@ RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "6000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 HOURS, TIMES = 20, 10
 """The large backfill is of all hours, the small one of a tenth of them."""
+KILLED_AFTER = (2, 4, 6, 8)
+"""Slices that are there when the large one is killed."""
 
 
 def now() -> datetime:
@@ -72,8 +74,8 @@ def finish(run: BackfillRun) -> None:
         raise AssertionError(f"the run is {run.run.state.value}")
 
 
-def killed(place: Bench, file: Path) -> datetime:
-    """`anabranch apply` in a process of its own, killed in the middle of a slice in the middle of it all."""
+def killed(place: Bench, file: Path, after: int) -> datetime:
+    """`anabranch apply` in a process of its own, killed in the middle of a slice, once so many of them are there."""
     command = [
         str(Path(sys.executable).with_name("anabranch")),
         "apply",
@@ -83,7 +85,7 @@ def killed(place: Bench, file: Path) -> datetime:
         str(place.folder),
     ]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(done := [entry for entry in slices(place) if entry.outcome is Outcome.SUCCEEDED]) < 4:
+    while len(done := [entry for entry in slices(place) if entry.outcome is Outcome.SUCCEEDED]) < after:
         time.sleep(0.2)
         if process.poll() is not None:
             raise AssertionError("the replay ended before it could be killed")
@@ -105,10 +107,11 @@ def duration(entry: JournalEntry) -> float:
     return 0.0 if entry.settled_at is None else (entry.settled_at - entry.intended_at).total_seconds()
 
 
-def wasted(entries: list[JournalEntry], at: datetime) -> float:
-    """Of all the time that slices took, the share of the one that was killed."""
+def wasted(entries: list[JournalEntry], kills: list[datetime]) -> float:
+    """Of all the time that slices take, the share that a kill costs, by the mean of several."""
     kept = sum(duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED)
-    lost = sum((at - entry.intended_at).total_seconds() for entry in entries if entry.outcome is not Outcome.SUCCEEDED)
+    cut_off = [entry.intended_at for entry in entries if entry.outcome is not Outcome.SUCCEEDED]
+    lost = sum(min((at - begun).total_seconds() for at in kills if at > begun) for begun in cut_off) / len(kills)
     return lost / (kept + lost)
 
 
@@ -145,11 +148,11 @@ def measure(place: Bench) -> dict[str, object]:
         with small.hold() as hold:
             small.close(hold)
     large = write_contract(place, "large", HOURS)
-    at = killed(place, large)
+    kills = [killed(place, large, after) for after in KILLED_AFTER]
     with run_of(place, large) as run:
         finish(run)
         held_large = memory(spark)
-        waste = wasted(slices(place), at)
+        waste = wasted(slices(place), kills)
         theirs = {"insert_overwrite": lambda: insert_overwrite(place, spark)}
         times = alternating({"promote": lambda: promote(run), "rollback": lambda: roll_back(run), **theirs}, ROUNDS)
     return {
