@@ -25,6 +25,7 @@ from ruamel.yaml.events import (
 )
 
 from anabranch.project.findings import BadFilesError, Finding, KeyPath, dotted
+from anabranch.project.location import PROJECT_FILE
 from anabranch.project.scalars import plain_scalar
 
 MAX_BYTES = 256 * 1024
@@ -90,7 +91,8 @@ def _text(path: Path) -> str:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise _RefusedError(None, "there is no such file", "`anabranch init DIR` to start a project") from None
+        write = "`anabranch init DIR` to start a project" if path.name == PROJECT_FILE else "the path of one that is there"
+        raise _RefusedError(None, "there is no such file", write) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the path is not valid"
         raise _RefusedError(None, f"the file can't be read ({reason})", "a file you may read") from None

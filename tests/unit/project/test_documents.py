@@ -44,7 +44,8 @@ def refused(path: Path) -> str:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    assert "no such file" in refused(tmp_path / "nothing.yaml")
+    assert "no such file. Write: the path of one that is there" in refused(tmp_path / "nothing.yaml")
+    assert "no such file. Write: `anabranch init DIR`" in refused(tmp_path / "anabranch.yaml")
     assert "a folder" in refused(tmp_path)
     os.mkfifo(tmp_path / "pipe.yaml")  # opening one without a writer would wait for ever
     assert "not an ordinary file" in refused(tmp_path / "pipe.yaml")
