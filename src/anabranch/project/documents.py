@@ -91,7 +91,8 @@ def _text(path: Path) -> str:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        write = "`anabranch init DIR` to start a project" if path.name == PROJECT_FILE else "the path of one that is there"
+        none_yet = path.name == PROJECT_FILE
+        write = "`anabranch init DIR` to start a project" if none_yet else "the path of one that is there"
         raise _RefusedError(None, "there is no such file", write) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the path is not valid"
