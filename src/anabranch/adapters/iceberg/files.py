@@ -13,7 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform
 from pyiceberg.types import TimestamptzType
 
-from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, may_hold, within
+from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, manifests_of, may_hold, within
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 
@@ -71,10 +71,10 @@ def rows_in(table: Table, partitions: TargetPart) -> BooleanExpression:
 
 def files_in(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
     """Every data file of `snapshot` that lies in the range, by path. A file is wholly inside, or we refuse."""
-    head = table.snapshot_by_id(snapshot)
-    if head is None:
+    wanted = table.snapshot_by_id(snapshot)
+    if wanted is None:
         raise ValueError(f"{'.'.join(table.name())} has no snapshot {snapshot}")
-    manifests = [each for each in head.manifests(table.io) if each.has_added_files() or each.has_existing_files()]
+    manifests = manifests_of(wanted, table.io)
     asked = {spec: _spans(table, spec, partitions) for spec in {each.partition_spec_id for each in manifests}}
     spans = {spec: span for spec, span in asked.items() if span is not None}
     if len(spans) < len(asked) or any(each.content is not ManifestContent.DATA for each in manifests):

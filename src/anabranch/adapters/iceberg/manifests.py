@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,12 +14,18 @@ from pyiceberg.utils.concurrent import ExecutorFactory
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile, PartitionFieldSummary
+    from pyiceberg.table.snapshots import Snapshot
 
 ENTRIES_KEPT = 50_000
 """A data file's entry takes a kilobyte or two of memory."""
 
 Spans: TypeAlias = Mapping[int, tuple[int, int]]
 """From and to, both inclusive, by the position of a partition field."""
+
+
+def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
+    """Those in which something is left."""
+    return [each for each in snapshot.manifests(io) if each.has_added_files() or each.has_existing_files()]
 
 
 @cached(LRUCache(ENTRIES_KEPT, getsizeof=len), key=lambda manifest, _: hashkey(manifest.manifest_path), lock=Lock())
@@ -61,9 +67,9 @@ def within(spans: Spans, file: DataFile) -> bool:
     )
 
 
-def spans_of(files: Iterable[DataFile]) -> Spans:
+def spans_of(files: Sequence[DataFile]) -> Spans:
     """The partition fields that are a whole number in each of these files, of one partitioning, and their spans."""
-    columns = list(zip(*(file.partition._data for file in files), strict=True))
+    columns = [[file.partition[position] for file in files] for position in range(len(files[0].partition))]
     return {
         position: (min(values), max(values))
         for position, values in enumerate(columns)

@@ -11,7 +11,7 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _OverwriteFiles
 
-from anabranch.adapters.iceberg.manifests import live_entries, may_hold, spans_of
+from anabranch.adapters.iceberg.manifests import live_entries, manifests_of, may_hold, spans_of
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
@@ -56,10 +56,8 @@ class Replacement(_OverwriteFiles):
 
     @cached_property
     def _parent_manifests(self) -> list[ManifestFile]:
-        """Those in which something is left."""
-        parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
-        manifests = [] if parent is None else parent.manifests(self._io)
-        return [each for each in manifests if each.has_added_files() or each.has_existing_files()]
+        parent = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        return [] if parent is None else manifests_of(parent, self._io)
 
     @cached_property
     def _to_change(self) -> dict[str, list[ManifestEntry]]:
