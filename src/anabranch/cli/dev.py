@@ -81,12 +81,15 @@ def down(project: Project = Path(), output: Output = Format.TABLE) -> None:
 def fetch(output: Output = Format.TABLE) -> None:
     """Download the locked jars of Kafka and Spark that are missing; afterwards no network is needed."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
+    from anabranch.adapters.jvm.java import find_java
+    from anabranch.adapters.spark.functions import functions_jar
 
     cache = ArtifactCache()
     wanted = tuple(dict.fromkeys(artifact for bundle in bundles() for artifact in locked(bundle)))
     missing = cache.missing(wanted)
     with downloads(missing) as progress:
         cache.fetch(missing, progress)
+    functions_jar(find_java())
     size = sum(artifact.size for artifact in wanted)
     document = {"folder": str(cache.folder), "jars": len(wanted), "bytes": size, "fetched": len(missing)}
     emit(document, output, lambda console: console.print(f"all {len(wanted)} jars are here ({megabytes(size)})"))

@@ -7,10 +7,11 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from anabranch.adapters.spark.json_types import as_read, converted, flawed
 from anabranch.adapters.spark.moments import event_time
+from anabranch.adapters.spark.quick_json import quick_json
 from anabranch.adapters.spark.record_keys import with_key
 from anabranch.contract.pipeline import EventTime, PipelineSpec
 
@@ -30,6 +31,7 @@ BYTES = "_bytes"
 """How much the record was: key and value."""
 
 _END = secrets.randbits(62)
+_AROUND, _LAST = (f"_{secrets.token_hex(8)}" for _ in range(2))
 _STRICT = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "bad",
@@ -47,7 +49,9 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
     another type than declared, is bad as a whole. Fields that are absent or null are null.
     """
     schema = declared_columns(spec)
-    parsed = raw.select(
+    zone = raw.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    quick, unsure = F.col("_quick"), F.col("_quick").isNull()
+    read = raw.select(
         F.col("value").alias("_value"),
         F.col("topic").alias("_topic"),
         F.col("partition").alias("_partition"),
@@ -55,15 +59,19 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
         F.col("timestamp").alias("_timestamp"),
         F.col("key").alias("_key"),
         F.col("headers").alias("_headers"),
-        _parsed(F.col("value"), as_read(schema)).alias("_parsed"),
+        quick_json(F.col("value"), schema, spec.source.ddl, zone).alias("_quick"),
     )
-    record = F.get(F.col("_parsed.v"), F.lit(0))  # null where there is none; [0] would stop the job
-    typed = parsed.select("*", *(converted(record[f.name], f.dataType).alias(f.name) for f in schema.fields))
-    timed = typed.withColumn(EVENT_TIME, _event_time(schema, spec.event_time))
+    parsed = read.withColumn("_parsed", _parsed(F.when(unsure, F.col("_value")), schema))
+    record = F.get(_elements(), F.lit(0))  # null where there is none; [0] would stop the job
+    columns = (
+        F.when(unsure, converted(record[f.name], f.dataType)).otherwise(quick[f.name]).alias(f.name)
+        for f in schema.fields
+    )
+    timed = parsed.select("*", *columns).withColumn(EVENT_TIME, _event_time(schema, spec.event_time))
     reason = (
         F.when(F.col("_value").isNull(), None)
         .when(F.col("_timestamp").isNull(), TIMESTAMP_OUT_OF_RANGE)
-        .when(_broken(record, schema), NOT_OF_THE_SCHEMA)
+        .when(unsure & _broken(record, schema), NOT_OF_THE_SCHEMA)
         .when(F.col(EVENT_TIME).isNull(), NO_EVENT_TIME)
     )
     reasoned = timed.withColumn(REASON, F.when(_evaluated_once(), reason))
@@ -104,15 +112,22 @@ def bad_of(decoded: DataFrame) -> DataFrame:
     )
 
 
-def _parsed(value: Column, schema: DataType) -> Column:
-    """The value between brackets, and a number behind it that no producer knows.
+def _parsed(value: Column, schema: StructType) -> Column:
+    """The value in an array, and behind it in the same array a number; no producer knows that, nor the array's name.
 
     Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
-    anything behind it is a syntax error, and only a value that closes the array itself and then writes the number
-    could pass.
+    anything behind it is a syntax error or one more element, and a value that closes the array itself leaves it without
+    the number. Of two fields with one name the last one counts, so the name is a secret too.
     """
-    wrapped = F.concat(F.lit('{"v":['), value.cast("string"), F.lit(f'],"end":{_END}}}'))
-    return F.from_json(wrapped, f"v array<{schema.simpleString()}>, end bigint, bad string", _STRICT)
+    wrapped = F.concat(F.lit(f'{{"{_AROUND}":['), value.cast("string"), F.lit(f',{{"{_LAST}":{_END}}}]}}'))
+    fields = [StructField(field.name, as_read(field.dataType)) for field in schema.fields]
+    elements = ArrayType(StructType([*fields, StructField(_LAST, LongType())]))
+    whole = StructType([StructField(_AROUND, elements), StructField("bad", StringType())])
+    return F.from_json(wrapped, whole, _STRICT)
+
+
+def _elements() -> Column:
+    return F.col(f"_parsed.{_AROUND}")
 
 
 def _event_time(schema: StructType, declared: EventTime) -> Column:
@@ -135,8 +150,8 @@ def _broken(record: Column, schema: StructType) -> Column:
     whole = (
         F.is_valid_utf8(F.col("_value").cast("string"))
         & F.col("_parsed.bad").isNull()
-        & (F.col("_parsed.end") == F.lit(_END))
-        & (F.size("_parsed.v") == 1)
+        & (F.size(_elements()) == 2)
+        & (F.get(_elements(), F.lit(1))[_LAST] == F.lit(_END))
         & record.isNotNull()
     )
     flaws = (flawed(record[field.name], F.col(field.name), field.dataType) for field in schema.fields)

@@ -15,6 +15,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.jvm.java import find_java
+from anabranch.adapters.spark.functions import OPTIONS, functions_jar
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -74,14 +75,15 @@ def start_spark(
         return running
     # Another interpreter would lack the user's transform, or disagree about its version.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["JAVA_HOME"] = str(find_java().home)
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
     here = master.startswith("local")
     launch = {
         "spark.master": master,
         "spark.app.name": name,
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": " ".join(java_options(local=here)),
-        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.jars": ",".join(str(jar) for jar in (*jars, functions_jar(java))),
     }
     local = LOOPBACK if here else {}
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +92,7 @@ def start_spark(
         with log.open("ab") as words:
             popen = {"stdout": words, "stderr": words, "pass_fds": tuple(inherit)}
             gateway = launch_gateway(_conf(launch), popen)  # type: ignore[no-untyped-call]
-        context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **local, **options, **launch}))
+        context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **OPTIONS, **local, **options, **launch}))
     except (PySparkException, Py4JError, OSError) as error:
         reason = _in_one_line(error)
         if gateway is not None:

@@ -1,0 +1,76 @@
+"""Functions of ours that run inside Spark's own code: Java sources, compiled by the compiler that Spark brings along.
+
+Nothing has to be installed for that: Spark compiles its own generated code with the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyspark
+from pyspark.find_spark_home import _find_spark_home
+
+from anabranch.adapters.jvm.artifacts import cache_folder
+from anabranch.adapters.jvm.java import Java
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+
+SOURCES = Path(__file__).with_name("java")
+CATALOG = "anabranch_functions"
+"""The name under which Spark finds them."""
+OPTIONS = {f"spark.sql.catalog.{CATALOG}": "anabranch.Functions"}
+_COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
+_PATIENCE = 120
+
+
+class FunctionsNotCompiledError(AnabranchError):
+    code = "spark.functions-not-compiled"
+
+
+def functions_jar(java: Java, folder: Path | None = None) -> Path:
+    """The jar with them, made now if there is none of these sources for this Spark."""
+    sources = sorted(SOURCES.rglob("*.java"))
+    said = b"\0".join([pyspark.__version__.encode(), *(each.read_bytes() for each in sources)])
+    jar = (folder or cache_folder()) / "functions" / hashlib.sha256(said).hexdigest()[:16] / "anabranch-functions.jar"
+    if not jar.is_file():
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=jar.parent, prefix=".compile-") as scratch:
+            made = Path(scratch) / jar.name
+            _pack(_compile(java, sources, Path(scratch) / "classes"), made)
+            made.replace(jar)
+    return jar
+
+
+def _compile(java: Java, sources: list[Path], classes: Path) -> Path:
+    classes.mkdir()
+    jars = Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
+    known = os.pathsep.join(str(each) for each in sorted(jars.glob("*.jar")))
+    command: list[str | Path] = [
+        java.executable,
+        "-cp",
+        f"{jars}/*",
+        _COMPILER,
+        "-d",
+        classes,
+        "-classpath",
+        known,
+        *sources,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    if done.returncode or not any(classes.rglob("*.class")):
+        raise FunctionsNotCompiledError(
+            f"The functions for Spark could not be compiled: {' '.join((done.stderr or done.stdout).split())[:500]}",
+            untouched=NOTHING_TOUCHED,
+            next_step="anabranch doctor; a Spark of another version than the locked one may be in SPARK_HOME",
+        )
+    return classes
+
+
+def _pack(classes: Path, jar: Path) -> None:
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as packed:
+        for each in sorted(classes.rglob("*.class")):
+            packed.write(each, each.relative_to(classes))

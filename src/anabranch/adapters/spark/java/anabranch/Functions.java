@@ -1,0 +1,32 @@
+package anabranch;
+
+import java.time.ZoneId;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A catalog of functions that Spark knows by `spark.sql.catalog.<name>`. A function's type has to be known before its
+ * arguments are, so what it depends on is in its name: `name.quick_json.<zone>.<columns>`.
+ */
+public final class Functions implements FunctionCatalog {
+  private String name;
+
+  public void initialize(String given, CaseInsensitiveStringMap options) {
+    name = given;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  public UnboundFunction loadFunction(Identifier asked) {
+    return new QuickJson(StructType.fromDDL(asked.name()), ZoneId.of(asked.namespace()[1]));
+  }
+}
