@@ -54,10 +54,13 @@ def test_it_gives_what_the_slow_way_gives(spark: SparkForTests, shop: Path, monk
     values = [*(text.encode() for text in (*GOOD, *TEXT_OF_ANOTHER_TYPE)), *BAD, *_made_up(Random(7), VALUES)]
     spec = pipeline(shop, PLAIN, event_time={"field": "at"}).spec
 
+    assert "QuickJson" in _plan(spark, spec)
     with_it = _rows(spark, values, spec)
     monkeypatch.setattr(decoding, "quick_json", lambda _value, schema, *_: F.lit(None).cast(schema))
+    monkeypatch.setattr(decoding, "_steps", decoding._steps.__wrapped__)
     without = _rows(spark, values, spec)
 
+    assert "QuickJson" not in _plan(spark, spec), "this time it is the slow way"
     assert {row["_reason"] is None for row in without} == {True, False}, "good and bad ones are among them"
     for value, one, other in zip(values, with_it, without, strict=True):
         assert one == other, value
@@ -106,10 +109,14 @@ def _rows(spark: SparkForTests, values: Sequence[bytes], spec: Any) -> list[dict
     return [row.asDict(recursive=True) for row in sorted(found, key=lambda row: row["_offset"])]
 
 
+def _plan(spark: SparkForTests, spec: Any) -> str:
+    return str(decode(records(spark.session, []), spec)._jdf.queryExecution().analyzed().toString())
+
+
 def _quick(spark: SparkForTests, values: Sequence[str], spec: Any) -> list[bool]:
     schema = declared_columns(spec)
     assert isinstance(schema, StructType)
-    column = quick_json(F.col("value"), schema, spec.source.ddl, "UTC").isNotNull()
+    column = quick_json(F.col("value"), schema, "UTC").isNotNull()
     found = records(spark.session, [each.encode() for each in values]).select("offset", column.alias("quick"))
     return [row["quick"] for row in sorted(found.collect(), key=lambda row: row["offset"])]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from functools import reduce
+from functools import lru_cache, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
+from anabranch.adapters.spark.functions import function
 from anabranch.adapters.spark.json_types import as_read, converted, flawed
 from anabranch.adapters.spark.moments import event_time
 from anabranch.adapters.spark.quick_json import quick_json
@@ -32,14 +33,6 @@ BYTES = "_bytes"
 
 _END = secrets.randbits(62)
 _AROUND, _LAST = (f"_{secrets.token_hex(8)}" for _ in range(2))
-_STRICT = {
-    "mode": "PERMISSIVE",
-    "columnNameOfCorruptRecord": "bad",
-    # JSON as its standard has it. Spark would take single quotes and NaN, which no other reader of the topic takes.
-    "allowSingleQuotes": "false",
-    "allowNonNumericNumbers": "false",
-    "timeZone": "UTC",
-}
 
 
 def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
@@ -48,49 +41,61 @@ def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
     No input can fail the job or give a null in silence: a value that is not one JSON object, or has a field of
     another type than declared, is bad as a whole. Fields that are absent or null are null.
     """
-    schema = declared_columns(spec)
-    zone = raw.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    session = raw.sparkSession
+    zone = session.conf.get("spark.sql.session.timeZone") or "UTC"
+    steps = _steps(session.sparkContext._gateway, spec.source.ddl, spec.event_time, zone)
+    decoded = reduce(lambda frame, columns: frame.select(*columns), steps, raw)
+    key = spec.source.key
+    return decoded if key is None else with_key(decoded, key, reason=REASON, tombstone=TOMBSTONE)
+
+
+@lru_cache(maxsize=32)
+def _steps(_gateway: object, ddl: str, declared: EventTime, zone: str) -> tuple[tuple[Column | str, ...], ...]:
+    """The columns of each step. Kept, since putting them together takes the JVM of the gateway a thousand calls."""
+    schema = _columns(ddl)
     quick, unsure = F.col("_quick"), F.col("_quick").isNull()
-    read = raw.select(
-        F.col("value").alias("_value"),
-        F.col("topic").alias("_topic"),
-        F.col("partition").alias("_partition"),
-        F.col("offset").alias("_offset"),
-        F.col("timestamp").alias("_timestamp"),
-        F.col("key").alias("_key"),
-        F.col("headers").alias("_headers"),
-        quick_json(F.col("value"), schema, spec.source.ddl, zone).alias("_quick"),
-    )
-    parsed = read.withColumn("_parsed", _parsed(F.when(unsure, F.col("_value")), schema))
     record = F.get(_elements(), F.lit(0))  # null where there is none; [0] would stop the job
-    columns = (
+    taken = (
+        F.col("value").alias("_value"),
+        *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp", "key", "headers")),
+        quick_json(F.col("value"), schema, zone).alias("_quick"),
+    )
+    typed = (
         F.when(unsure, converted(record[f.name], f.dataType)).otherwise(quick[f.name]).alias(f.name)
         for f in schema.fields
     )
-    timed = parsed.select("*", *columns).withColumn(EVENT_TIME, _event_time(schema, spec.event_time))
     reason = (
         F.when(F.col("_value").isNull(), None)
         .when(F.col("_timestamp").isNull(), TIMESTAMP_OUT_OF_RANGE)
         .when(unsure & _broken(record, schema), NOT_OF_THE_SCHEMA)
         .when(F.col(EVENT_TIME).isNull(), NO_EVENT_TIME)
     )
-    reasoned = timed.withColumn(REASON, F.when(_evaluated_once(), reason))
-    decoded = reasoned.select(
+    decoded: tuple[Column | str, ...] = (
         *schema.names,
         *("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers", EVENT_TIME, REASON),
         F.col("_value").isNull().alias(TOMBSTONE),
         F.when(F.col(REASON).isNotNull(), F.col("_value")).alias(RAW),
         (F.coalesce(F.length("_key"), F.lit(0)) + F.coalesce(F.length("_value"), F.lit(0))).alias(BYTES),
     )
-    key = spec.source.key
-    return decoded if key is None else with_key(decoded, key, reason=REASON, tombstone=TOMBSTONE)
+    return (
+        taken,
+        ("*", _parsed(F.when(unsure, F.col("_value")), schema, zone).alias("_parsed")),
+        ("*", *typed),
+        ("*", _event_time(schema, declared).alias(EVENT_TIME)),
+        ("*", F.when(_evaluated_once(), reason).alias(REASON)),
+        decoded,
+    )
 
 
 def declared_columns(spec: PipelineSpec) -> StructType:
     """The fields of the value with their types, as Spark knows them."""
-    schema = StructType.fromDDL(spec.source.ddl)
+    return _columns(spec.source.ddl)
+
+
+def _columns(ddl: str) -> StructType:
+    schema = StructType.fromDDL(ddl)
     if not isinstance(schema, StructType):
-        raise TypeError(f"{spec.source.ddl} is not a list of columns")
+        raise TypeError(f"{ddl} is not a list of columns")
     return schema
 
 
@@ -112,7 +117,7 @@ def bad_of(decoded: DataFrame) -> DataFrame:
     )
 
 
-def _parsed(value: Column, schema: StructType) -> Column:
+def _parsed(value: Column, schema: StructType, zone: str) -> Column:
     """The value in an array, and behind it in the same array a number; no producer knows that, nor the array's name.
 
     Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
@@ -123,7 +128,7 @@ def _parsed(value: Column, schema: StructType) -> Column:
     fields = [StructField(field.name, as_read(field.dataType)) for field in schema.fields]
     elements = ArrayType(StructType([*fields, StructField(_LAST, LongType())]))
     whole = StructType([StructField(_AROUND, elements), StructField("bad", StringType())])
-    return F.from_json(wrapped, whole, _STRICT)
+    return function("from_json", whole, zone, wrapped)
 
 
 def _elements() -> Column:

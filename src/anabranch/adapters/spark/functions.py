@@ -14,6 +14,9 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 from pyspark.find_spark_home import _find_spark_home
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from anabranch.adapters.jvm.artifacts import cache_folder
 from anabranch.adapters.jvm.java import Java
@@ -29,6 +32,12 @@ _PATIENCE = 120
 
 class FunctionsNotCompiledError(AnabranchError):
     code = "spark.functions-not-compiled"
+
+
+def function(name: str, schema: StructType, zone: str, value: Column) -> Column:
+    """The function's result, a struct of the schema. `zone` is for moments that name none."""
+    quoted = (f"`{part.replace('`', '``')}`" for part in (CATALOG, name, zone, schema.json()))
+    return F.call_function(".".join(quoted), value)
 
 
 def functions_jar(java: Java, folder: Path | None = None) -> Path:

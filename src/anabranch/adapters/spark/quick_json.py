@@ -22,17 +22,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from anabranch.adapters.spark.functions import CATALOG
+from anabranch.adapters.spark.functions import function
 
 _PLAIN = (BooleanType(), DateType(), DoubleType(), IntegerType(), LongType(), StringType(), TimestampType())
 
 
-def quick_json(value: Column, schema: StructType, ddl: str, zone: str) -> Column:
+def quick_json(value: Column, schema: StructType, zone: str) -> Column:
     """A struct of the schema, or null where the slow way must decide. `zone` is for moments that name none."""
-    if not _plain(schema):
-        return F.lit(None).cast(schema)
-    quoted = (f"`{part.replace('`', '``')}`" for part in (CATALOG, "quick_json", zone, ddl))
-    return F.call_function(".".join(quoted), value)
+    return function("quick_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
 
 
 def _plain(kind: DataType) -> bool:

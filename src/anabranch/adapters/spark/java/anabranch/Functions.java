@@ -4,12 +4,13 @@ import java.time.ZoneId;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * A catalog of functions that Spark knows by `spark.sql.catalog.<name>`. A function's type has to be known before its
- * arguments are, so what it depends on is in its name: `name.quick_json.<zone>.<columns>`.
+ * arguments are, so what it depends on is in its name: `name.quick_json.<zone>.<schema>`.
  */
 public final class Functions implements FunctionCatalog {
   private String name;
@@ -27,6 +28,11 @@ public final class Functions implements FunctionCatalog {
   }
 
   public UnboundFunction loadFunction(Identifier asked) {
-    return new QuickJson(StructType.fromDDL(asked.name()), ZoneId.of(asked.namespace()[1]));
+    StructType schema = (StructType) DataType.fromJson(asked.name());
+    ZoneId zone = ZoneId.of(asked.namespace()[1]);
+    if (asked.namespace()[0].equals("quick_json")) {
+      return new QuickJson(schema, zone);
+    }
+    return new FromJson(schema, zone);
   }
 }
