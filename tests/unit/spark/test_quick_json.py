@@ -96,6 +96,15 @@ def test_sources_that_are_no_java_are_refused(tmp_path: Path, monkeypatch: pytes
     assert not list((tmp_path / "cache").rglob("*.jar")), "nothing half made is left to be found the next time"
 
 
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "functions").write_text("a file where a folder should be")
+
+    with pytest.raises(FunctionsNotCompiledError) as refused:
+        functions_jar(find_java(), tmp_path)
+
+    assert "ANABRANCH_CACHE" in refused.value.next_step
+
+
 def test_they_are_compiled_once(tmp_path: Path) -> None:
     jar = functions_jar(find_java(), tmp_path)
     made = jar.stat().st_mtime_ns

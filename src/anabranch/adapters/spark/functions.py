@@ -46,12 +46,20 @@ def functions_jar(java: Java, folder: Path | None = None) -> Path:
     said = b"\0".join([pyspark.__version__.encode(), *(each.read_bytes() for each in sources)])
     jar = (folder or cache_folder()) / "functions" / hashlib.sha256(said).hexdigest()[:16] / "anabranch-functions.jar"
     if not jar.is_file():
-        jar.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=jar.parent, prefix=".compile-") as scratch:
-            made = Path(scratch) / jar.name
-            _pack(_compile(java, sources, Path(scratch) / "classes"), made)
-            made.replace(jar)
+        try:
+            _make(java, sources, jar)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise _not_compiled(str(error), "make the cache folder writable, or set ANABRANCH_CACHE") from error
     return jar
+
+
+def _make(java: Java, sources: list[Path], jar: Path) -> None:
+    """Whole or not at all: two processes may be at it."""
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=jar.parent, prefix=".compile-") as scratch:
+        made = Path(scratch) / jar.name
+        _pack(_compile(java, sources, Path(scratch) / "classes"), made)
+        made.replace(jar)
 
 
 def _compile(java: Java, sources: list[Path], classes: Path) -> Path:
@@ -71,12 +79,16 @@ def _compile(java: Java, sources: list[Path], classes: Path) -> Path:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if done.returncode or not any(classes.rglob("*.class")):
-        raise FunctionsNotCompiledError(
-            f"The functions for Spark could not be compiled: {' '.join((done.stderr or done.stdout).split())[:500]}",
-            untouched=NOTHING_TOUCHED,
-            next_step="anabranch doctor; a Spark of another version than the locked one may be in SPARK_HOME",
-        )
+        raise _not_compiled(done.stderr or done.stdout, "anabranch doctor; SPARK_HOME may name another Spark")
     return classes
+
+
+def _not_compiled(why: str, next_step: str) -> FunctionsNotCompiledError:
+    return FunctionsNotCompiledError(
+        f"The functions for Spark could not be compiled: {' '.join(why.split())[:500]}",
+        untouched=NOTHING_TOUCHED,
+        next_step=next_step,
+    )
 
 
 def _pack(classes: Path, jar: Path) -> None:
