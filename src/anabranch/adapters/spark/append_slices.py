@@ -22,7 +22,7 @@ from anabranch.adapters.spark.slices import (
     kept,
     total,
 )
-from anabranch.adapters.spark.tally import Tally
+from anabranch.adapters.spark.tally import Tally, questions
 from anabranch.crashpoints import reach
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone
@@ -37,6 +37,7 @@ _COUNTED = "CollectMetrics"
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
     ahead: Ahead[Query | None] = field(default_factory=Ahead, compare=False)
+    asked: dict[int, tuple[tuple[Column, ...], tuple[Column, ...]]] = field(default_factory=dict, compare=False)
 
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         written = self._write_files(piece)
@@ -69,12 +70,22 @@ class AppendSliceWriter(SparkSliceWriter):
         read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
         activate(self.spark)
         with self._explained(piece):
-            counted = read.on(decode(self._read(piece), self.pipeline.spec), self._kind(), bytes=F.col(BYTES))
+            asked_first, asked_then = self._asked(len(piece.offsets))
+            counted = read.on(decode(self._read(piece), self.pipeline.spec), asked_first)
             made = self._rows(counted)
             if not one_row_at_most(made):
                 return None
+            return Query(rows.on(made, asked_then).drop(*COORDINATES), read, rows)
+
+    def _asked(self, partitions: int) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+        """What is counted of a slice's records, and of its rows. The same for all slices of so many partitions."""
+        if partitions not in self.asked:
             strays = F.when(F.coalesce(self._inside(), F.lit(False)), 0).otherwise(1)
-            return Query(rows.on(made, F.lit(0), strays=strays).drop(*COORDINATES), read, rows)
+            self.asked[partitions] = (
+                questions(partitions, len(READ), self._kind(), bytes=F.col(BYTES)),
+                questions(partitions, 1, F.lit(0), strays=strays),
+            )
+        return self.asked[partitions]
 
     def _following(self, piece: Slice) -> Slice | None:
         """The one that comes next, if the plan knows: what is caught up with is not in it."""
@@ -104,7 +115,7 @@ class AppendSliceWriter(SparkSliceWriter):
         return (
             F.when(F.col(TOMBSTONE), READ.index("tombstones"))
             .when(F.col(REASON).isNotNull(), READ.index("bad"))
-            .when(self._in_range(), READ.index("in_range"))
+            .when(self._in_range, READ.index("in_range"))
             .otherwise(READ.index("out_of_range"))
         )
 

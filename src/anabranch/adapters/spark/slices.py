@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel
@@ -90,7 +91,7 @@ class SparkSliceWriter:
 
     def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
         with self._explained(piece), kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
-            read = read_counts(decoded, self._in_range())
+            read = read_counts(decoded, self._in_range)
             self._set_aside(piece, bad_of(decoded), total("bad", read))
             reach("slice.write.before")
             if self.plan.strategy.whole_table:
@@ -132,6 +133,7 @@ class SparkSliceWriter:
     def _read_plainly(self, piece: Slice) -> DataFrame:
         return read_plainly(self.spark, self.kafka.client(self.client_id), self.plan.source.topic, piece.offsets)
 
+    @cached_property
     def _in_range(self) -> Column:
         partitions = self.plan.target.partitions
         if not isinstance(partitions, PartitionRange):
@@ -157,7 +159,7 @@ class SparkSliceWriter:
         return bool(bad) and self.set_aside and not self.control
 
     def _rows(self, decoded: DataFrame) -> DataFrame:
-        events = events_of(decoded).where(self._in_range())
+        events = events_of(decoded).where(self._in_range)
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
         return align(self.transform(events), columns, keep=tuple(COORDINATES))
 
