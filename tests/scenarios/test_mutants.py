@@ -92,13 +92,13 @@ def range_ends(hours_later: int) -> Callable[[Patch], None]:
             end = partitions.end + hours_later * timedelta(hours=1)
             return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(end))
 
-        patch.setattr(SparkSliceWriter, "_in_range", in_range)
+        patch.setattr(SparkSliceWriter, "_in_range", property(in_range))
 
     return mutate
 
 
 def no_filter(patch: Patch) -> None:
-    patch.setattr(SparkSliceWriter, "_in_range", lambda _self: F.lit(True))
+    patch.setattr(SparkSliceWriter, "_in_range", property(lambda _self: F.lit(True)))
 
 
 def record_dropped(patch: Patch) -> None:
