@@ -11,8 +11,9 @@ import pytest
 from pyspark import SparkContext
 from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
-from tests.unit.spark.conftest import pipeline
+from tests.unit.spark.conftest import pipeline, records
 
+from anabranch.adapters.spark.decode import NOT_OF_THE_SCHEMA, decode
 from anabranch.adapters.spark.session import SparkStartError, start_spark, stop_spark
 from anabranch.adapters.spark.transform import load_transform, ship
 from anabranch.doctor.finding import Level
@@ -110,6 +111,24 @@ def test_a_transform_is_shipped_as_often_as_one_likes(workplace: Workplace) -> N
         assert session.sparkContext.parallelize(range(2), 2).map(late_word).collect() == ["from the project"] * 2
     finally:
         stop_spark(session)
+
+
+def test_values_are_decoded_on_the_workers(workplace: Workplace) -> None:
+    (workplace.folder / "transforms").mkdir()
+    (workplace.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
+    spec = pipeline(workplace.folder, {"at": "timestamp", "n": "bigint"}, event_time={"field": "at"}).spec
+    at = b'"at":"2025-06-01T10:00:00Z"'
+    quick, slow, bad = b"{" + at + b',"n":1}', b" {" + at + b',"n":2}', b"{" + at + b',"n":"3"}'
+
+    session = workplace.spark("cluster test")
+    try:
+        raw = records(session, [quick, slow, bad, None]).repartition(4)
+        found = sorted(decode(raw, spec).collect(), key=lambda row: row["_offset"])
+    finally:
+        stop_spark(session)
+
+    assert [row["n"] for row in found[:2]] == [1, 2]
+    assert [row["_reason"] for row in found] == [None, None, NOT_OF_THE_SCHEMA, None]
 
 
 def test_the_doctor_runs_a_job_on_the_cluster(cluster: SparkCluster, workplace: Workplace) -> None:
