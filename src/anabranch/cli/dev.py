@@ -79,7 +79,7 @@ def down(project: Project = Path(), output: Output = Format.TABLE) -> None:
 
 @dev.command()
 def fetch(output: Output = Format.TABLE) -> None:
-    """Download the locked jars of Kafka and Spark that are missing; afterwards no network is needed."""
+    """Download the locked jars that are missing, and compile our functions for Spark; then no network is needed."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
     from anabranch.adapters.jvm.java import find_java
     from anabranch.adapters.spark.functions import functions_jar

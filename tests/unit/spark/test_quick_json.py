@@ -73,7 +73,7 @@ def test_plain_values_are_read_quickly(spark: SparkForTests, shop: Path) -> None
         f'{{{AT},"id":null,"tags":["x",null,"ž"],"times":["2025-06-01T10:00:00.5+02:00"],"more":[{{}}]}}  ',
         f'{{{AT},"place":{{"name":"Brno","since":"1999-12-31T23:59:59","floors":[1,2]}}}}',
     ]
-    not_plain = [f" {plain[0]}", f"{plain[0]} x", f'{{{AT},"n":"1"}}', "[]", "5"]
+    not_plain = [f" {plain[0]}", f"{plain[0]} x", f'{{{AT},"n":"1"}}', "[]", "5", f'{{{AT},"price":1e-99999}}']
 
     assert _quick(spark, plain, spec) == [True] * len(plain)
     assert _quick(spark, not_plain, spec) == [False] * len(not_plain)

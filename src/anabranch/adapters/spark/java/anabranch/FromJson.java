@@ -5,10 +5,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
-import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -20,14 +16,11 @@ import scala.collection.immutable.Map;
  * Spark's own `from_json`, called from generated code. As an expression of its own it would not be part of that, and every
  * row would be copied before it and after it, even where there is nothing to parse.
  */
-public final class FromJson implements UnboundFunction, ScalarFunction<InternalRow> {
-  private final StructType schema;
-  private final ZoneId zone;
+public final class FromJson extends JsonFunction {
   private final JsonToStructs parser;
 
   public FromJson(StructType schema, ZoneId zone) {
-    this.schema = schema;
-    this.zone = zone;
+    super(DataTypes.StringType, schema, zone);
     Map options = new HashMap();
     options = (Map) options.updated("mode", "PERMISSIVE");
     options = (Map) options.updated("columnNameOfCorruptRecord", "bad");
@@ -39,39 +32,7 @@ public final class FromJson implements UnboundFunction, ScalarFunction<InternalR
     this.parser = new JsonToStructs(schema, options, text, new Some(zone.getId()), false);
   }
 
-  /** Found by Spark by its name, and called from generated code. */
   public InternalRow invoke(UTF8String text) {
     return (InternalRow) parser.eval(new GenericInternalRow(new Object[] {text}));
-  }
-
-  public BoundFunction bind(StructType given) {
-    return this;
-  }
-
-  public String description() {
-    return name();
-  }
-
-  public DataType[] inputTypes() {
-    return new DataType[] {DataTypes.StringType};
-  }
-
-  public DataType resultType() {
-    return schema;
-  }
-
-  public String name() {
-    return "from_json";
-  }
-
-  /** So that Spark sees when two plans are the same. */
-  public boolean equals(Object other) {
-    return other instanceof FromJson
-        && ((FromJson) other).schema.equals(schema)
-        && ((FromJson) other).zone.equals(zone);
-  }
-
-  public int hashCode() {
-    return schema.hashCode();
   }
 }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.io.Serializable;
+import java.math.BigDecimal;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,9 +13,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
-import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -30,21 +28,18 @@ import scala.Option;
  * "not sure" and not "bad": the slow way then decides. So all that this has to keep is that what it does give is what
  * the slow way would have given.
  */
-public final class QuickJson implements UnboundFunction, ScalarFunction<InternalRow> {
+public final class QuickJson extends JsonFunction {
   private static final JsonFactory FACTORY = new JsonFactory();
   private static final Object NOT_SURE = new Object();
+  private static final int LARGEST_EXPONENT = 9999;
 
-  private final StructType schema;
   private final Shape shape;
-  private final ZoneId zone;
 
   public QuickJson(StructType schema, ZoneId zone) {
-    this.schema = schema;
+    super(DataTypes.BinaryType, schema, zone);
     this.shape = new Shape(schema);
-    this.zone = zone;
   }
 
-  /** Found by Spark by its name, and called from generated code. */
   public InternalRow invoke(byte[] value) {
     // A byte order mark, or another encoding than UTF-8, is not plain; the parser would take both.
     if (value == null || value.length < 2 || value[0] != '{' || value[1] == 0) {
@@ -125,7 +120,7 @@ public final class QuickJson implements UnboundFunction, ScalarFunction<Internal
         double wide = number ? parser.getDoubleValue() : Double.POSITIVE_INFINITY;
         return Double.isInfinite(wide) ? NOT_SURE : (Object) Double.valueOf(wide);
       case Shape.DECIMAL:
-        return number ? (Object) Decimal.apply(parser.getDecimalValue(), of.precision, of.scale) : NOT_SURE;
+        return number ? decimal(parser.getDecimalValue(), of) : NOT_SURE;
       case Shape.TIMESTAMP:
         return text ? moment(parser.getText(), true) : NOT_SURE;
       case Shape.DATE:
@@ -135,6 +130,13 @@ public final class QuickJson implements UnboundFunction, ScalarFunction<Internal
       default:
         return token == JsonToken.START_OBJECT ? struct(parser, of) : NOT_SURE;
     }
+  }
+
+  private static Object decimal(BigDecimal exact, Shape of) {
+    // With a huge exponent, bringing it to the scale takes seconds: once is enough.
+    return Math.abs((long) exact.scale()) > LARGEST_EXPONENT
+        ? NOT_SURE
+        : (Object) Decimal.apply(exact, of.precision, of.scale);
   }
 
   private Object moment(String text, boolean timestamp) {
@@ -153,37 +155,6 @@ public final class QuickJson implements UnboundFunction, ScalarFunction<Internal
       }
     }
     return true;
-  }
-
-  public BoundFunction bind(StructType given) {
-    return this;
-  }
-
-  public String description() {
-    return name();
-  }
-
-  public DataType[] inputTypes() {
-    return new DataType[] {DataTypes.BinaryType};
-  }
-
-  public DataType resultType() {
-    return schema;
-  }
-
-  public String name() {
-    return "quick_json";
-  }
-
-  /** So that Spark sees when two plans are the same. */
-  public boolean equals(Object other) {
-    return other instanceof QuickJson
-        && ((QuickJson) other).schema.equals(schema)
-        && ((QuickJson) other).zone.equals(zone);
-  }
-
-  public int hashCode() {
-    return schema.hashCode();
   }
 
   /** What to read where, worked out once. */
