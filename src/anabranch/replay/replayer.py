@@ -37,6 +37,12 @@ class SliceDone:
 
 
 class SliceWriter(Protocol):
+    def begin(self, piece: Slice) -> None:
+        """Read and transform the slice ahead of its turn, if the writer can. Nothing is committed. Asked in order."""
+
+    def let_go(self) -> None:
+        """Leave nothing of what was begun and not written. Nothing is read for it when this returns."""
+
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         """Read the slice's offsets, transform, and commit rows and ledger to the staging branch in one commit."""
 
@@ -95,15 +101,18 @@ class Replayer:
         """
         self._begin()
         try:
-            for lane, piece in self._remaining(slices):
+            remaining = list(self._remaining(slices))
+            for number, (lane, piece) in enumerate(remaining, start=1):
                 end = self._obey() or self.limits()
                 if end is not None:
                     return end
-                self._one(lane, piece)
+                self._one(lane, piece, remaining[number : number + 1])
         except AnabranchError as error:
             self.hold.require()
             self.hold.fail(error)
             raise
+        finally:
+            self._let_go()
         self.hold.move(Event.STAGE)
         return End.STAGED
 
@@ -139,12 +148,14 @@ class Replayer:
                     self.hold.settle(entry, Outcome.SUCCEEDED, details)
         return there
 
-    def _one(self, lane: Lane, piece: Slice) -> None:
+    def _one(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]]) -> None:
         self.guard.check()
         intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}"))
         entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
         try:
+            lane.writer.begin(piece)
+            self._begin_ahead(following)
             done = lane.writer.write(piece, lane.staging)
         except AnabranchError as error:
             self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
@@ -159,6 +170,16 @@ class Replayer:
         if rest:
             self.watch.resting(rest, "rate limit")
             self.clock.sleep(rest)
+
+    def _begin_ahead(self, following: Sequence[tuple[Lane, Slice]]) -> None:
+        """Whoever is held to a rate reads when it is time to, and not before."""
+        if self._controls().bytes_per_second is None:
+            for lane, piece in following:
+                lane.writer.begin(piece)
+
+    def _let_go(self) -> None:
+        for lane in self.lanes:
+            lane.writer.let_go()
 
     def _obey(self) -> End | None:
         """Do what operators asked for between slices. While paused the lease is kept, so a resume is at once."""
@@ -177,6 +198,7 @@ class Replayer:
                 self.hold.require()
                 return None
             if self.hold.run.state is State.REPLAYING:
+                self._let_go()
                 self.hold.move(Event.PAUSE)
             self.watch.resting(POLL_SECONDS, "paused")
             self.clock.sleep(POLL_SECONDS)

@@ -1,6 +1,6 @@
-"""Puts the query of the next slice together while Spark is busy with this one.
+"""Works on slices before their turn, so that Spark has something to do while one is put together or committed.
 
-It takes hundreds of calls to the JVM, a third of a second in which no record would be read.
+What is made so is nobody's until its turn comes, and is thrown away if that never does.
 """
 
 from __future__ import annotations
@@ -15,21 +15,35 @@ from anabranch.plan.slices import Slice
 
 T = TypeVar("T")
 
+AT_ONCE = 2
+"""The slice whose turn it is, and the next one."""
+
 
 class Ahead(Generic[T]):
-    """At most one slice ahead. An error comes up when the slice is taken."""
+    """An error comes up when the slice is taken."""
 
     def __init__(self) -> None:
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="next-slice")
-        self._begun: tuple[Slice, Future[T]] | None = None
+        self._workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice")
+        self._begun: dict[str, Future[T]] = {}
 
-    def start(self, piece: Slice, make: Callable[[Slice], T]) -> None:
-        self._begun = (piece, self._worker.submit(make, piece))
+    def begin(self, piece: Slice, make: Callable[[Slice], T]) -> None:
+        """Once for each slice: whoever asks again gets what was begun."""
+        if piece.id not in self._begun:
+            self._begun[piece.id] = self._workers.submit(make, piece)
 
-    def take(self, piece: Slice, make: Callable[[Slice], T]) -> T:
-        """What was begun for this slice, or else made now."""
-        begun, self._begun = self._begun, None
-        return begun[1].result() if begun is not None and begun[0] == piece else make(piece)
+    def take(self, piece: Slice) -> T:
+        """What was begun for this slice, when it is there. It is given away once."""
+        return self._begun.pop(piece.id).result()
+
+    def let_go(self, drop: Callable[[T], None]) -> None:
+        """Drop what was begun and not taken. When this returns, nothing more is read for it.
+
+        It is waited for: Iceberg leaves the files of tasks that are done behind when their job is stopped.
+        """
+        while self._begun:
+            _, made = self._begun.popitem()
+            if not made.cancel() and made.exception() is None:
+                drop(made.result())
 
 
 def activate(spark: SparkSession) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import dropwhile, islice
+from threading import Lock
 
+from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -36,11 +38,20 @@ _COUNTED = "CollectMetrics"
 
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
-    ahead: Ahead[Query | None] = field(default_factory=Ahead, compare=False)
+    ahead: Ahead[Written | None] = field(default_factory=Ahead, compare=False)
     asked: dict[int, tuple[tuple[Column, ...], tuple[Column, ...]]] = field(default_factory=dict, compare=False)
+    building: Lock = field(default_factory=Lock, compare=False)
+    """One query is put together at a time, so that the slice whose turn it is does not wait for the next one's."""
+
+    def begin(self, piece: Slice) -> None:
+        self.ahead.begin(piece, self._write_files)
+
+    def let_go(self) -> None:
+        self.ahead.let_go(_drop)
 
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
-        written = self._write_files(piece)
+        self.begin(piece)
+        written = self.ahead.take(piece)
         if written is not None and written.rows.sum("strays"):
             written.files.drop()
             written = None  # going over it again finds one of them, and says where it comes from
@@ -51,12 +62,11 @@ class AppendSliceWriter(SparkSliceWriter):
 
         Then, and when there is something to be explained, the slice is gone over as often as it takes.
         """
-        query = self.ahead.take(piece, self._query)
+        activate(self.spark)
+        with self.building:
+            query = self._query(piece)
         if query is None:
             return None
-        following = self._following(piece)
-        if following is not None:
-            self.ahead.start(following, self._query)
         try:
             with self._explained(piece):
                 reach("slice.write.before")
@@ -68,7 +78,6 @@ class AppendSliceWriter(SparkSliceWriter):
 
     def _query(self, piece: Slice) -> Query | None:
         read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
-        activate(self.spark)
         with self._explained(piece):
             asked_first, asked_then = self._asked(len(piece.offsets))
             counted = read.on(decode(self._read(piece), self.pipeline.spec), asked_first)
@@ -86,11 +95,6 @@ class AppendSliceWriter(SparkSliceWriter):
                 questions(partitions, 1, F.lit(0), strays=strays),
             )
         return self.asked[partitions]
-
-    def _following(self, piece: Slice) -> Slice | None:
-        """The one that comes next, if the plan knows: what is caught up with is not in it."""
-        later = dropwhile(lambda each: each != piece, self.plan.slices)
-        return next(islice(later, 1, None), None)
 
     def _commit_files(self, piece: Slice, staging: Staging, written: Written) -> SliceDone:
         """One commit with the files and the ledger, or none. What does not agree is not left behind."""
@@ -165,6 +169,12 @@ class Written:
     files: DataFiles
     read: Tally
     rows: Tally
+
+
+def _drop(written: Written | None) -> None:
+    if written is not None:
+        with suppress(Py4JError):  # nobody needs them; where the JVM is gone, there is more to tell than that
+            written.files.drop()
 
 
 def one_row_at_most(rows: DataFrame) -> bool:

@@ -80,6 +80,12 @@ class SparkSliceWriter:
         """Quotas and the broker's logs know the replay by this name."""
         return f"{REPLAY_PREFIX}-{self.run_id}"
 
+    def begin(self, piece: Slice) -> None:
+        """What the slice before has committed may be needed: nothing is begun before its turn."""
+
+    def let_go(self) -> None:
+        """Nothing was begun."""
+
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         """One commit with the slice's rows and ledger, or none. Bad records go to quarantine before it, once."""
         try:

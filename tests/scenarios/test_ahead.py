@@ -1,0 +1,146 @@
+"""The next slice is read while this one is written. Whoever stops, or is held to a rate, has nothing of it."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from anabranch.adapters.spark.append_slices import AppendSliceWriter
+from anabranch.plan.slices import Slice
+from anabranch.replay.controls import Wish
+from anabranch.replay.replayer import End, SliceDone
+from anabranch.runs.states import State
+from anabranch.wiring.backfill import BackfillRun
+from tests.scenarios.backfills import Onlooker
+from tests.scenarios.shop import CONTRACT, Shop, refusal, staged_slices
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@dataclass
+class Log:
+    """What was begun and what was done, in order; begun twice is one."""
+
+    words: list[str] = field(default_factory=list)
+
+    def note(self, word: str) -> None:
+        if word not in self.words:
+            self.words.append(word)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    log, begin = Log(), AppendSliceWriter.begin
+
+    def noted(self: AppendSliceWriter, piece: Slice) -> None:
+        log.note(f"begin {piece.id}")
+        begin(self, piece)
+
+    monkeypatch.setattr(AppendSliceWriter, "begin", noted)
+    return log
+
+
+def replay(run: BackfillRun, watch: Onlooker) -> End:
+    with run.hold() as hold:
+        return run.replay(hold, watch)
+
+
+def loose_files(shop: Shop) -> set[str]:
+    """Data files in the table's folder that no snapshot knows."""
+    table = shop.table()
+    known = {Path(unquote(urlsplit(path).path)).name for path in table.inspect.all_files()["file_path"].to_pylist()}
+    folder = Path(unquote(urlsplit(table.location()).path))
+    return {file.name for file in folder.rglob("*.parquet")} - known
+
+
+def test_the_next_slice_is_begun_before_this_one_is_done(shop: Shop, log: Log) -> None:
+    run = shop.plan(slices=3)
+    first, second, third = (piece.id for piece in run.plan.slices)
+    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is End.STAGED
+    assert log.words == [
+        f"begin {first}",
+        f"begin {second}",
+        f"done {first}",
+        f"begin {third}",
+        f"done {second}",
+        f"done {third}",
+    ]
+    assert not loose_files(shop)
+    shop.apply(run)
+    shop.promote(run)
+    shop.require(shop.corrected())
+
+
+def test_a_replay_held_to_a_rate_begins_nothing_ahead(shop: Shop, log: Log) -> None:
+    contract: dict[str, Any] = deepcopy(CONTRACT)
+    contract["spec"]["budget"] = {"bytesPerSecond": "100MiB"}
+    shop.contract.write_text(json.dumps(contract))
+    run = shop.plan(slices=2)
+    first, second = (piece.id for piece in run.plan.slices)
+    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is End.STAGED
+    assert log.words == [f"begin {first}", f"done {first}", f"begin {second}", f"done {second}"]
+
+
+@dataclass
+class Pausing(Onlooker):
+    """Asks for a pause after the first slice, and looks around before it asks to go on."""
+
+    shop: Shop | None = None
+    run: str = ""
+    found: list[tuple[State, set[str], list[int]]] = field(default_factory=list)
+
+    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+        super().slice_done(piece, done, seconds)
+        if len(self.seen) == 1:
+            self._ask(Wish.PAUSE)
+
+    def resting(self, seconds: float, reason: str) -> None:
+        assert self.shop is not None
+        jobs = self.shop.spark.session.sparkContext.statusTracker().getActiveJobsIds()
+        self.found.append((self.shop.again(self.run).run.state, loose_files(self.shop), jobs))
+        self._ask(Wish.RESUME)
+
+    def _ask(self, wish: Wish) -> None:
+        assert self.shop is not None
+        self.shop.store.writer.record_act(wish.value, actor="ann", run_id=self.run, details={})
+
+
+def test_a_pause_lets_go_of_what_was_begun_and_going_on_is_exact(shop: Shop, log: Log) -> None:
+    run = shop.plan(slices=3)
+    watch = Pausing(shop=shop, run=run.run_id)
+    assert replay(run, watch) is End.STAGED
+    assert watch.found == [(State.PAUSED, set(), [])]
+    assert log.words[1] == f"begin {run.plan.slices[1].id}", "there was something to let go of"
+    assert watch.seen == [piece.id for piece in run.plan.slices]
+    shop.apply(run)
+    shop.promote(run)
+    shop.require(shop.corrected())
+
+
+class Interrupting(Onlooker):
+    def interrupted(self) -> bool:
+        return bool(self.seen)
+
+
+def test_whoever_interrupts_a_replay_leaves_no_file_of_the_next_slice(shop: Shop, log: Log) -> None:
+    run = shop.plan(slices=3)
+    assert replay(run, Interrupting()) is End.PAUSED
+    assert log.words[1] == f"begin {run.plan.slices[1].id}"
+    assert not loose_files(shop)
+    assert staged_slices(run) == 1
+
+
+def test_an_error_leaves_no_file_of_the_next_slice(shop: Shop, log: Log) -> None:
+    file = shop.workplace.folder / "transforms" / "orders.py"
+    run = shop.plan(slices=3)
+    changed = Onlooker(lambda _: file.write_text(file.read_text() + "\n# another word\n"))
+    assert refusal(shop.apply, run, changed).code == "plan.code-changed"
+    assert log.words[1] == f"begin {run.plan.slices[1].id}"
+    assert not loose_files(shop)
+    assert run.run.state is State.FAILED
