@@ -128,9 +128,9 @@ def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[
     else:
         if now.partitions != plan.source.partitions:
             found.append(PartitionsAdded(plan.source.partitions, now.partitions))
-        lost = _lost(plan.source.ranges if needed is None else needed, now.earliest)
-        if lost:
-            found.append(RetentionPassed(lost))
+        gone = lost_of(plan.source.ranges if needed is None else needed, now.earliest)
+        if gone:
+            found.append(RetentionPassed(gone))
     if now.code != plan.code:
         found.append(CodeChanged(plan.code, now.code))
     if now.schema != plan.target.schema or now.axis != plan.target.partitions.axis:
@@ -239,8 +239,8 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             assert_never(drift)
 
 
-def _lost(needed: Ranges, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-    """A partition that is not named any more has lost everything."""
+def lost_of(needed: Ranges, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """What of the needed is gone. A partition that is not named any more has lost everything."""
     gone = {
         number: common(ranges, union([(0, earliest.get(number, ranges[-1][1]))]))
         for number, ranges in sorted(needed.items())

@@ -49,7 +49,10 @@ class SliceWriter(Protocol):
 
 class Guard(Protocol):
     def check(self) -> None:
-        """Raise if what the plan pinned has changed: topic, offsets still there, code, schema."""
+        """Raise if what the plan pinned has changed: topic, offsets still there, code, schema.
+
+        Asked before the first slice, after each and whenever time has passed, so that it holds for each before it.
+        """
 
 
 class Watch(Protocol):
@@ -101,6 +104,7 @@ class Replayer:
         """
         self._begin()
         try:
+            self.guard.check()
             remaining = list(self._remaining(slices))
             for number, (lane, piece) in enumerate(remaining, start=1):
                 end = self._obey() or self.limits()
@@ -149,7 +153,6 @@ class Replayer:
         return there
 
     def _one(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]]) -> None:
-        self.guard.check()
         intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}"))
         entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
@@ -170,6 +173,7 @@ class Replayer:
         if rest:
             self.watch.resting(rest, "rate limit")
             self.clock.sleep(rest)
+            self.guard.check()
 
     def _begin_ahead(self, following: Sequence[tuple[Lane, Slice]]) -> None:
         """Whoever is held to a rate reads when it is time to, and not before."""
@@ -193,9 +197,10 @@ class Replayer:
                     self.hold.move(Event.PAUSE, {"reason": "interrupted"})
                 return End.PAUSED
             if not controls.pause:
+                self.hold.require()
                 if self.hold.run.state is State.PAUSED:
                     self.hold.move(Event.RESUME)
-                self.hold.require()
+                    self.guard.check()
                 return None
             if self.hold.run.state is State.REPLAYING:
                 self._let_go()

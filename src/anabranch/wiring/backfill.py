@@ -184,6 +184,7 @@ class BackfillRun:
         guard = DriftGuard(
             self.plan,
             ProjectPresent(self.workplace, self.pipeline, self.plan),
+            wanted=ranges_of(wanted),
             needed=lambda: self._needed(lanes, wanted),
             flag=lambda drift: self._flag(hold, drift),
         )

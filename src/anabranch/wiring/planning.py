@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from anabranch.adapters.checkpoints.kept import KeptCheckpoints
-from anabranch.adapters.iceberg.facts import IcebergTables, ancestry, schema_digest, shown_axis, usable_axis
+from anabranch.adapters.iceberg.commits import ancestry
+from anabranch.adapters.iceberg.facts import IcebergTables, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
@@ -24,7 +25,7 @@ from anabranch.contract.reading import reading_digest
 from anabranch.plan.asked import ask
 from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
-from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, require_no_drift
+from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, lost_of, require_no_drift
 from anabranch.plan.lookup_tables import pin_all
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
@@ -135,13 +136,16 @@ class DriftGuard:
 
     plan: Plan
     present: PresentLook
+    wanted: Ranges
+    """All that is to be read by the end."""
     needed: Callable[[], Ranges]
-    """The offsets still to be read: those in staging already may go."""
+    """Of those, the offsets still to be read: those in staging already may go. Asked when some have gone."""
     flag: Callable[[Drift], None]
     """Told of every drift, also of those that don't stop the run."""
 
     def check(self) -> None:
-        drifts = check_drift(self.plan, self.present.now(), self.needed())
+        now = self.present.now()
+        drifts = check_drift(self.plan, now, self.needed() if lost_of(self.wanted, now.earliest) else {})
         for drift in drifts:
             self.flag(drift)
         require_no_drift(self.plan, drifts)

@@ -37,7 +37,13 @@ class Run:
         plan = self.planned.plan
         workplace = open_workplace(self.shop.folder)
         present = ProjectPresent(workplace, self.planned.asked.pipeline, plan)
-        DriftGuard(plan, present, lambda: plan.source.ranges if needed is None else needed, self.told.append).check()
+        DriftGuard(
+            plan,
+            present,
+            plan.source.ranges,
+            lambda: plan.source.ranges if needed is None else needed,
+            self.told.append,
+        ).check()
 
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.shop.kafka.bootstrap, **QUIET})

@@ -15,61 +15,93 @@ PATIENCE = 60
 
 class Maker:
     def __init__(self) -> None:
-        self.made: list[str] = []
+        self.steps: list[str] = []
 
-    def __call__(self, piece: Slice) -> str:
-        self.made.append(piece.id)
+    def query(self, piece: Slice) -> str:
+        self.steps.append(f"query of {piece.id}")
+        return f"the one of {piece.id}"
+
+    def make(self, piece: Slice, query: str) -> str:
+        assert query == f"the one of {piece.id}"
+        self.steps.append(f"files of {piece.id}")
         return f"files of {piece.id}"
 
 
+def fail(*_: object) -> str:
+    raise ZeroDivisionError
+
+
 def test_a_slice_is_begun_once_and_given_away_once() -> None:
-    ahead, make = Ahead[str](), Maker()
+    maker = Maker()
+    ahead = Ahead(maker.query, maker.make)
     for piece in (FIRST, SECOND, SECOND):
-        ahead.begin(piece, make)
+        ahead.begin(piece)
     assert ahead.take(SECOND) == "files of s00001"
     assert ahead.take(FIRST) == "files of s00000"
-    assert sorted(make.made) == ["s00000", "s00001"]
-    ahead.begin(SECOND, make)
+    assert [step for step in maker.steps if "files" in step] == ["files of s00000", "files of s00001"]
+    assert len(maker.steps) == 4
+    ahead.begin(SECOND)
     assert ahead.take(SECOND) == "files of s00001"
-    assert make.made[2:] == ["s00001"], "files are committed once: who tries again needs others"
+    assert maker.steps[4:] == ["query of s00001", "files of s00001"], "files are committed once: again needs others"
 
 
-def test_an_error_comes_up_when_the_slice_is_taken() -> None:
-    def fail(_: Slice) -> str:
-        raise ZeroDivisionError
+def test_the_next_query_is_there_while_a_slice_is_made_and_the_next_slice_waits() -> None:
+    maker, queried, go_on = Maker(), Event(), Event()
 
-    ahead = Ahead[str]()
-    ahead.begin(SECOND, fail)
+    def query(piece: Slice) -> str:
+        found = maker.query(piece)
+        if piece is SECOND:
+            queried.set()
+        return found
+
+    def slow(piece: Slice, query: str) -> str:
+        assert piece is SECOND or go_on.wait(PATIENCE)
+        return maker.make(piece, query)
+
+    ahead = Ahead(query, slow)
+    ahead.begin(FIRST)
+    ahead.begin(SECOND)
+    assert queried.wait(PATIENCE)
+    assert maker.steps == ["query of s00000", "query of s00001"]
+    go_on.set()
+    assert ahead.take(SECOND) == "files of s00001"
+    assert maker.steps[2:] == ["files of s00000", "files of s00001"]
+
+
+@pytest.mark.parametrize("faulty", ["query", "make"])
+def test_an_error_comes_up_when_the_slice_is_taken(faulty: str) -> None:
+    maker = Maker()
+    ahead = Ahead(fail, maker.make) if faulty == "query" else Ahead(maker.query, fail)
+    ahead.begin(SECOND)
     with pytest.raises(ZeroDivisionError):
         ahead.take(SECOND)
 
 
 def test_what_is_let_go_is_waited_for_and_dropped() -> None:
-    ahead, make, dropped, running, go_on = Ahead[str](), Maker(), list[str](), Event(), Event()
+    maker, dropped, running, go_on = Maker(), list[str](), Event(), Event()
 
-    def slow(piece: Slice) -> str:
+    def slow(piece: Slice, query: str) -> str:
         running.set()
         assert go_on.wait(PATIENCE)
-        return make(piece)
+        return maker.make(piece, query)
 
-    ahead.begin(FIRST, slow)
-    ahead.begin(SECOND, make)
+    ahead = Ahead(maker.query, slow)
+    ahead.begin(FIRST)
+    ahead.begin(SECOND)
     assert running.wait(PATIENCE)
     letting_go = Thread(target=ahead.let_go, args=(dropped.append,))
     letting_go.start()
     go_on.set()
     letting_go.join(PATIENCE)
-    assert sorted(dropped) == sorted(f"files of {each}" for each in make.made), "what was made is gone"
-    assert "s00000" in make.made
+    made = [step for step in maker.steps if "files" in step]
+    assert sorted(dropped) == made, "what was made is gone"
+    assert made[0] == "files of s00000"
     with pytest.raises(KeyError):
         ahead.take(FIRST)
 
 
 def test_a_fault_in_what_is_let_go_is_nobodys_business() -> None:
-    def fail(_: Slice) -> str:
-        raise ZeroDivisionError
-
-    ahead, dropped = Ahead[str](), list[str]()
-    ahead.begin(FIRST, fail)
+    ahead, dropped = Ahead(fail, fail), list[str]()
+    ahead.begin(FIRST)
     ahead.let_go(dropped.append)
     assert dropped == []

@@ -48,6 +48,14 @@ ODD: Sequence[object] = [
     ),
     *NO_MOMENTS,
 ]
+RAW = [
+    *("-0", "-0.0", "00", "01", "-01", "1.", ".5", "-", "+1", "1e", "1e5", "1E+2", "-1.5e-3", "1e400", "1_0", "0x1"),
+    *("123456789012345678", "-12345678901234567", "1234567890123456789", "99999999.99", "999999999.995", "1.005"),
+    *("0.000000000000000001", "0." + "1" * 70, "1" * 70, "1" * 1100, "true", "tru", "truex", "nul", "NaN", "Infinity"),
+    *(r'"a\u0041\n"', r'"\""', r'"\x"', '"\t"', '"\x7f"', '"', "'x'", "[1,]", "[,1]", "[1 2]", '{"a":1,}', '{"a"}'),
+    *("[" * 70 + "]" * 70, "[" * 1100 + "]" * 1100, '{"a":[{"b":[1,{"c":null}]}],"d":"e"}', "[1,2", "/* */1", ""),
+]
+"""What no dictionary of Python's can be written as."""
 
 
 def test_it_gives_what_the_slow_way_gives(spark: SparkForTests, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +166,25 @@ def _value(chance: Random, name: str) -> str:
         "times": '["2025-06-01T10:00:00+0200"]',
         "place": '{"name":"Brno","since":null,"floors":[1,2]}',
     }
-    if chance.random() < 0.7 and name in usual:
+    if chance.random() < 0.6 and name in usual:
         return usual[name]
+    if chance.random() < 0.3:
+        return f'"{_moment(chance)}"'
+    if chance.random() < 0.3:
+        return chance.choice(RAW)
     return json.dumps(chance.choice(ODD), ensure_ascii=chance.random() < 0.5)
+
+
+def _moment(chance: Random) -> str:
+    """Of any year, in any form that is known to somebody, or nearly so."""
+    year = chance.choice((chance.randint(0, 9999), 1900, 2000, 2024, 2025))
+    day = f"{year:04}-{chance.choice((2, chance.randint(0, 13))):02}-{chance.choice((28, 29, 30, 31, 1, 0)):02}"
+    time = f"{chance.randint(0, 24):02}:{chance.choice((0, 59, 60)):02}:{chance.choice((0, 59, 60)):02}"
+    fraction = chance.choice(("", "", ".", ".5", ".123456", ".1234567", ".000000001"))
+    zone = chance.choice(
+        ("", "Z", "z", "+00:00", "-09:30", "+14:00", "-17:59", "+18:00", "+18:01", "+0200", "+02", " UTC")
+    )
+    return chance.choice((day, f"{day}{chance.choice('TTT t')}{time}{fraction}{zone}"))
 
 
 def _spoiled(chance: Random, value: bytes) -> bytes:

@@ -183,13 +183,12 @@ def test_a_fault_names_its_line_when_another_thread_put_the_query_together(
 
     given = events(spark, found)
 
-    ahead, piece = Ahead[DataFrame](), Slice("s00001", {0: (0, 1)})
-
     def query(_: Slice) -> DataFrame:
         activate(spark.session)
         return transform(given)
 
-    ahead.begin(piece, query)
+    ahead, piece = Ahead(query, lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
+    ahead.begin(piece)
     rows = ahead.take(piece)
     with pytest.raises(TransformFailedError) as failed, transform.blamed():
         rows.write.format("noop").mode("overwrite").save()

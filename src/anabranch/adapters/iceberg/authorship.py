@@ -6,8 +6,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from anabranch.adapters.iceberg import properties as props
-from anabranch.adapters.iceberg.commits import operation_of, said_by
-from anabranch.adapters.iceberg.facts import ancestry
+from anabranch.adapters.iceberg.commits import ancestry, operation_of, said_by
 from anabranch.adapters.iceberg.files import changed_in
 from anabranch.adapters.iceberg.live import TOPIC
 from anabranch.plan.axis import TargetPart, WholeTable

@@ -43,10 +43,16 @@ def replace_files(
 
 def back(table: Table, ref: str) -> Iterator[Snapshot]:
     """The snapshots that led to the ref's head, newest first, as far back as they are kept."""
-    snapshot = table.snapshot_by_name(ref)
-    while snapshot is not None:
-        yield snapshot
-        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+    return ancestry(table, table.snapshot_by_name(ref))
+
+
+def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
+    """The snapshots that led to `head`, newest first, as far back as they are kept."""
+    kept = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}  # a table looks through all of them
+    while head is not None:
+        yield head
+        parent = head.parent_snapshot_id
+        head = None if parent is None else kept.get(parent)
 
 
 def point(

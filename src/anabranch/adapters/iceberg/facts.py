@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
@@ -12,6 +11,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
 from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.iceberg.states import states
@@ -126,11 +126,3 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
 def _is_the_first(snapshot: Snapshot | None) -> bool:
     """Whether nothing was committed before it. No parent proves nothing: expiry may cut it off and leave no trace."""
     return snapshot is None or (snapshot.parent_snapshot_id is None and snapshot.sequence_number == 1)
-
-
-def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
-    """The snapshots that led to `head`, newest first, as far back as they are kept."""
-    while head is not None:
-        yield head
-        parent = head.parent_snapshot_id
-        head = None if parent is None else table.snapshot_by_id(parent)

@@ -8,6 +8,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.live_batches import LiveBatch
 from anabranch.plan.slices import Offsets
@@ -76,13 +77,10 @@ def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
 def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
     """Live's batches up to the base, newest first, as far back as history is kept."""
     found: list[LiveBatch] = []
-    snapshot = table.snapshot_by_id(base)
-    while snapshot is not None:
+    for snapshot in ancestry(table, table.snapshot_by_id(base)):
         said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
         if said.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in said:
             found.append(_batch(said))
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else table.snapshot_by_id(parent)
     return found
 
 

@@ -13,23 +13,27 @@ from pyspark.sql import SparkSession
 
 from anabranch.plan.slices import Slice
 
+Q = TypeVar("Q")
 T = TypeVar("T")
 
-AT_ONCE = 2
-"""The slice whose turn it is, and the next one."""
 
+class Ahead(Generic[Q, T]):
+    """Two steps, each with one slice at a time, in the order in which they were begun.
 
-class Ahead(Generic[T]):
-    """An error comes up when the slice is taken."""
+    So there is a query when the slice before has been made. With two made at once, a crash would cost twice as much.
+    An error comes up when the slice is taken.
+    """
 
-    def __init__(self) -> None:
-        self._workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice")
+    def __init__(self, query: Callable[[Slice], Q], make: Callable[[Slice, Q], T]) -> None:
+        self._query, self._make = query, make
+        self._queries, self._makers = (ThreadPoolExecutor(1, thread_name_prefix=step) for step in ("query", "slice"))
         self._begun: dict[str, Future[T]] = {}
 
-    def begin(self, piece: Slice, make: Callable[[Slice], T]) -> None:
+    def begin(self, piece: Slice) -> None:
         """Once for each slice: whoever asks again gets what was begun."""
         if piece.id not in self._begun:
-            self._begun[piece.id] = self._workers.submit(make, piece)
+            query = self._queries.submit(self._query, piece)
+            self._begun[piece.id] = self._makers.submit(lambda: self._make(piece, query.result()))
 
     def take(self, piece: Slice) -> T:
         """What was begun for this slice, when it is there. It is given away once."""

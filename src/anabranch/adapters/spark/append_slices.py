@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from functools import cached_property
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame
@@ -38,37 +38,36 @@ _COUNTED = "CollectMetrics"
 
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
-    ahead: Ahead[Written | None] = field(default_factory=Ahead, compare=False)
     asked: dict[int, tuple[tuple[Column, ...], tuple[Column, ...]]] = field(default_factory=dict, compare=False)
-    building: Lock = field(default_factory=Lock, compare=False)
-    """One query is put together at a time, so that the slice whose turn it is does not wait for the next one's."""
+
+    @cached_property
+    def _ahead(self) -> Ahead[Query | None, Written | None]:
+        return Ahead(self._query, self._write_files)
 
     def begin(self, piece: Slice) -> None:
-        self.ahead.begin(piece, self._write_files)
+        self._ahead.begin(piece)
 
     def let_go(self) -> None:
-        self.ahead.let_go(_drop)
+        self._ahead.let_go(_drop)
 
     def write(self, piece: Slice, staging: Staging) -> SliceDone:
         self.begin(piece)
-        written = self.ahead.take(piece)
+        written = self._ahead.take(piece)
         if written is not None and written.rows.sum("strays"):
             written.files.drop()
             written = None  # going over it again finds one of them, and says where it comes from
         return super().write(piece, staging) if written is None else self._commit_files(piece, staging, written)
 
-    def _write_files(self, piece: Slice) -> Written | None:
+    def _write_files(self, piece: Slice, query: Query | None) -> Written | None:
         """The slice's files, counted; None where one pass does not do, because an event may give several rows.
 
         Then, and when there is something to be explained, the slice is gone over as often as it takes.
         """
-        activate(self.spark)
-        with self.building:
-            query = self._query(piece)
         if query is None:
             return None
         try:
             with self._explained(piece):
+                activate(self.spark)
                 reach("slice.write.before")
                 return Written(write_files(query.frame, self.catalog, self.plan.target.table), query.read, query.rows)
         except SliceFailedError as failed:
@@ -77,6 +76,7 @@ class AppendSliceWriter(SparkSliceWriter):
             raise
 
     def _query(self, piece: Slice) -> Query | None:
+        activate(self.spark)
         read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
         with self._explained(piece):
             asked_first, asked_then = self._asked(len(piece.offsets))

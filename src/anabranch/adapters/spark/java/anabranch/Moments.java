@@ -1,60 +1,93 @@
 package anabranch;
 
-/** The form of a moment: a date, or a date with a time and perhaps a zone, as ISO 8601 writes them. */
+/** The usual form of a moment: ISO 8601, of UTC or with its distance from it, down to microseconds. */
 final class Moments {
+  private static final int[] DAYS = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
   private Moments() {}
 
-  static boolean plain(String text, boolean timestamp) {
-    int length = text.length();
-    if (!timestamp) {
-      return length == 10 && shaped(text, 0, "dddd-dd-dd") && !text.startsWith("0000");
+  /** Microseconds since 1970 of `dddd-dd-ddTdd:dd:dd[.d…](Z|±dd:dd)`; without a zone only if `utc` is what is meant. */
+  static long micros(byte[] bytes, int start, int end, boolean utc) {
+    if (end - start < 19) {
+      throw Cursor.NOT_PLAIN;
     }
-    if (length < 19 || text.startsWith("0000") || !shaped(text, 0, "dddd-dd-dd") || !shaped(text, 11, "dd:dd:dd")) {
-      return false;
+    if (bytes[start + 10] != 'T' && bytes[start + 10] != ' ') {
+      throw Cursor.NOT_PLAIN;
     }
-    if (text.charAt(10) != 'T' && text.charAt(10) != ' ') {
-      return false;
-    }
-    int at = 19;
-    if (at < length && text.charAt(at) == '.') {
-      at++;
-      int first = at;
-      while (at < length && digit(text.charAt(at))) {
-        at++;
+    require(bytes, start + 13, ':');
+    require(bytes, start + 16, ':');
+    int hour = most(23, two(bytes, start + 11));
+    int minute = most(59, two(bytes, start + 14));
+    int second = most(59, two(bytes, start + 17));
+    long seconds = day(bytes, start) * 86400L + hour * 3600 + minute * 60 + second;
+    int at = start + 19;
+    long micros = 0;
+    if (at < end && bytes[at] == '.') {
+      int first = ++at;
+      long unit = 100000;
+      while (at < end && bytes[at] >= '0' && bytes[at] <= '9') {
+        micros += unit * (bytes[at++] - '0');
+        unit /= 10;
       }
-      if (at == first || at - first > 9) {
-        return false;
-      }
-    }
-    return at == length || zone(text, at);
-  }
-
-  private static boolean zone(String text, int at) {
-    int rest = text.length() - at;
-    char sign = text.charAt(at);
-    if (sign == 'Z') {
-      return rest == 1;
-    }
-    return (sign == '+' || sign == '-')
-        && (rest == 6 && shaped(text, at + 1, "dd:dd") || rest == 5 && shaped(text, at + 1, "dddd"));
-  }
-
-  /** Where the form has a `d` the text has a digit, and elsewhere what the form has. */
-  private static boolean shaped(String text, int at, String form) {
-    if (at + form.length() > text.length()) {
-      return false;
-    }
-    for (int i = 0; i < form.length(); i++) {
-      char wanted = form.charAt(i);
-      char found = text.charAt(at + i);
-      if (wanted == 'd' ? !digit(found) : wanted != found) {
-        return false;
+      if (at == first || at - first > 6) {
+        throw Cursor.NOT_PLAIN;
       }
     }
-    return true;
+    return (seconds - distance(bytes, at, end, utc)) * 1000000L + micros;
   }
 
-  private static boolean digit(char each) {
-    return each >= '0' && each <= '9';
+  /** Days since 1970 of `dddd-dd-dd`. */
+  static int day(byte[] bytes, int start) {
+    require(bytes, start + 4, '-');
+    require(bytes, start + 7, '-');
+    int year = two(bytes, start) * 100 + two(bytes, start + 2);
+    int month = two(bytes, start + 5);
+    int day = two(bytes, start + 8);
+    boolean leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    if (year == 0 || month == 0 || month > 12 || day == 0) {
+      throw Cursor.NOT_PLAIN;
+    }
+    most(month == 2 && leap ? 29 : DAYS[month - 1], day);
+    // Years begin in March here, so that the leap day is the last one of its year.
+    int years = month > 2 ? year : year - 1;
+    int sinceMarch = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    return years * 365 + years / 4 - years / 100 + years / 400 + sinceMarch - 719468;
+  }
+
+  /** Seconds by which the clock is ahead of UTC. */
+  private static int distance(byte[] bytes, int at, int end, boolean utc) {
+    if (at == end && utc || at + 1 == end && bytes[at] == 'Z') {
+      return 0;
+    }
+    if (end - at != 6 || bytes[at] != '+' && bytes[at] != '-') {
+      throw Cursor.NOT_PLAIN;
+    }
+    require(bytes, at + 3, ':');
+    int seconds = most(17, two(bytes, at + 1)) * 3600 + most(59, two(bytes, at + 4)) * 60;
+    return bytes[at] == '-' ? -seconds : seconds;
+  }
+
+  private static void require(byte[] bytes, int at, char wanted) {
+    if (bytes[at] != wanted) {
+      throw Cursor.NOT_PLAIN;
+    }
+  }
+
+  private static int two(byte[] bytes, int at) {
+    return digit(bytes[at]) * 10 + digit(bytes[at + 1]);
+  }
+
+  private static int digit(byte each) {
+    if (each < '0' || each > '9') {
+      throw Cursor.NOT_PLAIN;
+    }
+    return each - '0';
+  }
+
+  private static int most(int largest, int found) {
+    if (found > largest) {
+      throw Cursor.NOT_PLAIN;
+    }
+    return found;
   }
 }
