@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from tests.fixtures.spark import SparkForTests
 
 from anabranch.adapters.spark.append_slices import one_row_at_most
-from anabranch.adapters.spark.tally import Tally, questions
+from anabranch.adapters.spark.tally import Questions, Tally
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,7 @@ def test_counts_are_exact_however_many_partitions(spark: SparkForTests, partitio
     rows = [(chance.randrange(partitions) * 5, chance.choice((0, 0, 0, 1, 2))) for _ in range(3000)]
     numbers = [number * 5 for number in range(partitions)]
     tally = Tally(numbers, KINDS)
-    count(tally.on(events(spark, rows), questions(len(numbers), len(KINDS), F.col("kind"), twos=F.lit(2))))
+    count(tally.on(events(spark, rows), Questions.of(len(numbers), len(KINDS), F.col("kind"), twos=F.lit(2))))
     expected = Counter(rows)
     assert tally.counts == {n: {kind: expected[n, k] for k, kind in enumerate(KINDS)} for n in numbers}
     assert tally.sum("twos") == 6000
@@ -42,14 +42,14 @@ def test_counts_are_exact_however_many_partitions(spark: SparkForTests, partitio
 
 def test_nothing_is_counted_as_nothing(spark: SparkForTests) -> None:
     tally = Tally([3], KINDS)
-    count(tally.on(events(spark, []), questions(1, len(KINDS), F.col("kind"), twos=F.lit(2))))
+    count(tally.on(events(spark, []), Questions.of(1, len(KINDS), F.col("kind"), twos=F.lit(2))))
     assert (tally.counts, tally.sum("twos")) == ({3: dict.fromkeys(KINDS, 0)}, 0)
 
 
 def test_who_is_of_no_partition_that_was_asked_for_is_not_hidden(spark: SparkForTests) -> None:
     tally = Tally([3], KINDS)
     stray = spark.session.createDataFrame([(3, 0), (-1, 1), (None, 0)], "_partition int, kind int")
-    count(tally.on(stray, questions(1, len(KINDS), F.col("kind"))))
+    count(tally.on(stray, Questions.of(1, len(KINDS), F.col("kind"))))
     assert {number: each["good"] + each["bad"] for number, each in tally.counts.items()} == {3: 1, -1: 1}
     assert (tally.counted, tally.sum("all")) == (2, 3)
 
@@ -73,6 +73,6 @@ MAYBE_MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 @pytest.mark.parametrize("transform", [*ONE_AT_MOST, *MAYBE_MORE])
 def test_whether_an_event_gives_one_row_at_most(spark: SparkForTests, transform: str) -> None:
-    counted = Tally([0], KINDS).on(events(spark, [(0, 0)]), questions(1, len(KINDS), F.col("kind")))
+    counted = Tally([0], KINDS).on(events(spark, [(0, 0)]), Questions.of(1, len(KINDS), F.col("kind")))
     rows = {**ONE_AT_MOST, **MAYBE_MORE}[transform](counted)
     assert one_row_at_most(rows) is (transform in ONE_AT_MOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.adapters.spark.session import COLLECTOR, java_options
+from anabranch.adapters.spark.session import COLLECTOR, PATIENT_COMPILER, java_options
 
 BY_ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
@@ -26,3 +26,11 @@ def test_a_collector_that_the_environment_names_is_left_alone(monkeypatch: pytes
     assert COLLECTOR in java_options(local=True), "only the log of collections is asked for"
     monkeypatch.setenv(name, "-XX:+UseSerialGC")
     assert COLLECTOR not in java_options(local=True)
+
+
+@pytest.mark.parametrize("name", BY_ENVIRONMENT)
+def test_a_compiler_that_the_environment_chooses_is_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert set(PATIENT_COMPILER) <= set(java_options(local=True))
+    assert not set(PATIENT_COMPILER) & set(java_options(local=False))
+    monkeypatch.setenv(name, "-XX:TieredStopAtLevel=1")
+    assert not set(PATIENT_COMPILER) & set(java_options(local=True))

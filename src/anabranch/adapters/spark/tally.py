@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-_NUMBERS = "numbers"
+_NUMBER, _NUMBERS = "_number", "numbers"
 _BIN = re.compile(r"\[(-?\d+),([^\]]+)\]")
 _BINS_PER_NUMBER = 4
 """Tasks bring their bins together before equal ones are joined, so that there is need for more than one of a number."""
@@ -28,9 +29,10 @@ class Tally:
         self._kinds = list(kinds)
         self._seen = Observation()
 
-    def on(self, frame: DataFrame, asked: Sequence[Column]) -> DataFrame:
-        """The same frame, counted when it is computed by what `questions` has made."""
-        return frame.observe(self._seen, asked[0], *asked[1:])
+    def on(self, frame: DataFrame, asked: Questions) -> DataFrame:
+        """The same frame, counted when it is computed."""
+        numbered = frame.withColumn(_NUMBER, asked.number)  # in generated code, which a question itself is not part of
+        return numbered.observe(self._seen, asked.counted, *asked.sums).drop(_NUMBER)
 
     def sum(self, name: str) -> int:
         return int(self._found[name] or 0)
@@ -60,11 +62,19 @@ class Tally:
         return [(int(number), round(float(count))) for number, count in pairs]
 
 
-def questions(partitions: int, kinds: int, kind: Column, **sums: Column) -> tuple[Column, ...]:
-    """What a tally asks for, of so many partitions. `kind` is a number in the order of the kinds.
+@dataclass(frozen=True)
+class Questions:
+    """What a tally asks for. Good for every frame with the same columns: putting it together takes some hundred calls
+    to the JVM."""
 
-    Good for every frame with the same columns: putting it together takes some hundred calls to the JVM.
-    """
-    number = F.col("_partition").cast("bigint") * kinds + kind
-    counted = F.histogram_numeric(number, F.lit(partitions * kinds * _BINS_PER_NUMBER)).alias(_NUMBERS)
-    return (counted, F.count("*").alias("all"), *(F.sum(column).alias(name) for name, column in sums.items()))
+    number: Column
+    counted: Column
+    sums: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, partitions: int, kinds: int, kind: Column, **sums: Column) -> Questions:
+        """For so many partitions. `kind` is a number in the order of the kinds."""
+        number = F.col("_partition").cast("bigint") * kinds + kind
+        counted = F.histogram_numeric(F.col(_NUMBER), F.lit(partitions * kinds * _BINS_PER_NUMBER)).alias(_NUMBERS)
+        summed = (F.sum(column).alias(name) for name, column in sums.items())
+        return cls(number, counted, (F.count("*").alias("all"), *summed))
