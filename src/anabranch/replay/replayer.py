@@ -51,7 +51,7 @@ class Guard(Protocol):
     def check(self) -> None:
         """Raise if what the plan pinned has changed: topic, offsets still there, code, schema.
 
-        Asked before the first slice, after each and whenever time has passed, so that it holds for each before it.
+        Asked before each slice and after the last one: whatever happens during a slice is found before the next.
         """
 
 
@@ -104,13 +104,14 @@ class Replayer:
         """
         self._begin()
         try:
-            self.guard.check()
             remaining = list(self._remaining(slices))
             for number, (lane, piece) in enumerate(remaining, start=1):
                 end = self._obey() or self.limits()
                 if end is not None:
                     return end
+                self.guard.check()
                 self._one(lane, piece, remaining[number : number + 1])
+            self.guard.check()
         except AnabranchError as error:
             self.hold.require()
             self.hold.fail(error)
@@ -165,7 +166,6 @@ class Replayer:
             # A read fails when retention overtakes it or its topic goes: then that is what to tell.
             self.guard.check()
             raise
-        self.guard.check()
         self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()})
         seconds = self.clock.now() - started
         self.watch.slice_done(piece, done, seconds)
@@ -173,7 +173,6 @@ class Replayer:
         if rest:
             self.watch.resting(rest, "rate limit")
             self.clock.sleep(rest)
-            self.guard.check()
 
     def _begin_ahead(self, following: Sequence[tuple[Lane, Slice]]) -> None:
         """Whoever is held to a rate reads when it is time to, and not before."""
@@ -200,7 +199,6 @@ class Replayer:
                 self.hold.require()
                 if self.hold.run.state is State.PAUSED:
                     self.hold.move(Event.RESUME)
-                    self.guard.check()
                 return None
             if self.hold.run.state is State.REPLAYING:
                 self._let_go()
