@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from statistics import median
 
 import psutil
 from bench import by_hand
@@ -108,11 +109,17 @@ def duration(entry: JournalEntry) -> float:
 
 
 def wasted(entries: list[JournalEntry], kills: list[datetime]) -> float:
-    """Of all the time that slices take, the share that a kill costs, by the mean of several."""
-    kept = sum(duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED)
+    """Of all the time that slices take, the share that a kill costs, by the mean of several.
+
+    What was begun of the next slice is lost too. The last one has no next, and takes less time by as much.
+    """
+    kept = [duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED]
+    ahead = max(0.0, median(kept) - kept[-1])
     cut_off = [entry.intended_at for entry in entries if entry.outcome is not Outcome.SUCCEEDED]
-    lost = sum(min((at - begun).total_seconds() for at in kills if at > begun) for begun in cut_off) / len(kills)
-    return lost / (kept + lost)
+    lost = sum(ahead + min((at - begun).total_seconds() for at in kills if at > begun) for begun in cut_off) / len(
+        kills
+    )
+    return lost / (sum(kept) + lost)
 
 
 def promote(run: BackfillRun) -> None:

@@ -38,6 +38,8 @@ from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+WARM_UP = 3
+"""Java compiles what it runs often, and a replay has more of that than one query."""
 PLAIN = ("plain_stream", "plain_batch")
 """Run in a session of their own, with Spark as it comes."""
 
@@ -97,7 +99,7 @@ def measure(place: Bench) -> dict[str, object]:
         contestants["tuned_batch"] = tuned
         contestants["bare_consumer"] = lambda: by_hand.bare_consumer(place.bootstrap, TOPIC, PARTITIONS, RECORDS)
         contestants["replay"] = lambda: replay(place, file)
-        times = alternating(contestants, ROUNDS)
+        times = alternating(contestants, ROUNDS, warm_up=WARM_UP)
     replay(place, file, check=True)
     ours = times.pop("replay")
     rates = {f"{name}_records_per_second": round(RECORDS / each) for name, each in {**times, "replay": ours}.items()}

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
-
-from pyspark.sql import SparkSession
+from typing import Generic, TypeVar
 
 from anabranch.plan.slices import Slice
 
@@ -48,9 +46,3 @@ class Ahead(Generic[Q, T]):
             _, made = self._begun.popitem()
             if not made.cancel() and made.exception() is None:
                 drop(made.result())
-
-
-def activate(spark: SparkSession) -> None:
-    """Make the session known to this thread: without it PySpark does not note which line of a transform calls it."""
-    jvm: Any = spark._jvm
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.adapters.spark.ahead import Ahead, activate
+from anabranch.adapters.spark.ahead import Ahead
 from anabranch.adapters.spark.data_files import DataFiles, write_files
 from anabranch.adapters.spark.decode import BYTES, REASON, TOMBSTONE, bad_of, decode
 from anabranch.adapters.spark.plain_reader import died_of_a_timestamp
@@ -67,7 +67,6 @@ class AppendSliceWriter(SparkSliceWriter):
             return None
         try:
             with self._explained(piece):
-                activate(self.spark)
                 reach("slice.write.before")
                 return Written(write_files(query.frame, self.catalog, self.plan.target.table), query.read, query.rows)
         except SliceFailedError as failed:
@@ -76,7 +75,6 @@ class AppendSliceWriter(SparkSliceWriter):
             raise
 
     def _query(self, piece: Slice) -> Query | None:
-        activate(self.spark)
         read, rows = (Tally(tuple(piece.offsets), kinds) for kinds in (READ, ("rows",)))
         with self._explained(piece):
             asked_first, asked_then = self._asked(len(piece.offsets))

@@ -58,9 +58,10 @@ def write_files(rows: DataFrame, catalog: IcebergCatalog, table: str) -> DataFil
     # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
     options = {"fanout-enabled": "true", "rewritten-file-scan-task-set-id": written}
     rows.writeTo(name).options(**options).append()
-    found = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
-    coordinator = jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
+    found = getattr(jvm, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable(spark._jsparkSession, name)
+    coordinator = getattr(jvm, "org.apache.iceberg.spark.FileRewriteCoordinator").get()
     try:
-        return DataFiles(found, tuple(coordinator.fetchNewFiles(found, written)))
+        # As an array: the end of a Java iterator is an error here, which PySpark takes 30 ms to look at.
+        return DataFiles(found, tuple(coordinator.fetchNewFiles(found, written).toArray()))
     finally:
         coordinator.clearRewrite(found, written)
