@@ -15,7 +15,8 @@ from anabranch.adapters.spark.append_slices import AppendSliceWriter
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import Wish
 from anabranch.replay.replayer import End, SliceDone
-from anabranch.runs.states import State
+from anabranch.runs.hold import Hold
+from anabranch.runs.states import Event, State
 from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import CONTRACT, Shop, refusal, staged_slices
@@ -126,6 +127,28 @@ def test_a_pause_lets_go_of_what_was_begun_and_going_on_is_exact(shop: Shop, log
 class Interrupting(Onlooker):
     def interrupted(self) -> bool:
         return bool(self.seen)
+
+
+@pytest.mark.parametrize("how", ["interrupted", "cancelled"])
+def test_a_run_is_said_to_have_stopped_when_nothing_is_read_any_more(
+    shop: Shop, log: Log, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    run, move, found = shop.plan(slices=3), Hold.move, list[set[str]]()
+
+    def looked_around(self: Hold, event: Event, *details: Any) -> None:
+        if event in (Event.PAUSE, Event.CANCEL):
+            found.append(loose_files(shop))
+        move(self, event, *details)
+
+    def cancel(_: str) -> None:
+        shop.store.writer.record_act(Wish.CANCEL.value, actor="ann", run_id=run.run_id, details={})
+
+    monkeypatch.setattr(Hold, "move", looked_around)
+    end = replay(run, Interrupting() if how == "interrupted" else Onlooker(cancel))
+    assert end is (End.PAUSED if how == "interrupted" else End.CANCELLED)
+    assert log.words[1] == f"begin {run.plan.slices[1].id}"
+    assert found == [set()]
+    assert staged_slices(run) == 1
 
 
 def test_whoever_interrupts_a_replay_leaves_no_file_of_the_next_slice(shop: Shop, log: Log) -> None:

@@ -189,10 +189,12 @@ class Replayer:
         while True:
             controls = self._controls()
             if controls.cancel:
+                self._let_go()
                 self.hold.move(Event.CANCEL)
                 return End.CANCELLED
             if self.watch.interrupted():
                 if self.hold.run.state is State.REPLAYING:
+                    self._let_go()
                     self.hold.move(Event.PAUSE, {"reason": "interrupted"})
                 return End.PAUSED
             if not controls.pause:
