@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from anabranch.adapters.spark.session import COLLECTOR, PATIENT_COMPILER, java_options
@@ -34,3 +36,9 @@ def test_a_compiler_that_the_environment_chooses_is_left_alone(monkeypatch: pyte
     assert not set(PATIENT_COMPILER) & set(java_options(local=False))
     monkeypatch.setenv(name, "-XX:TieredStopAtLevel=1")
     assert not set(PATIENT_COMPILER) & set(java_options(local=True))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_session_leaves_interrupts_to_the_command() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

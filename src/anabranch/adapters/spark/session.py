@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -100,7 +103,8 @@ def start_spark(
         with log.open("ab") as words:
             popen = {"stdout": words, "stderr": words, "pass_fds": tuple(inherit)}
             gateway = launch_gateway(_conf(launch), popen)  # type: ignore[no-untyped-call]
-        context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **OPTIONS, **local, **options, **launch}))
+        with _own_interrupts():
+            context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **OPTIONS, **local, **options, **launch}))
     except (PySparkException, Py4JError, OSError) as error:
         reason = _in_one_line(error)
         if gateway is not None:
@@ -119,6 +123,15 @@ def stop_spark(session: SparkSession) -> None:
     gateway = session.sparkContext._gateway
     session.stop()
     _end(gateway)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """PySpark takes Ctrl-C for itself and gives up all jobs. What it means is for the command to say."""
+    former = signal.getsignal(signal.SIGINT)
+    yield
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, former)
 
 
 def _end(gateway: Any) -> None:
