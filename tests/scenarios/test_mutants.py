@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg import target as iceberg
 from anabranch.adapters.iceberg.files import files_in
-from anabranch.adapters.spark import append_slices, data_files, kafka_source, slices
+from anabranch.adapters.spark import kafka_source, slices
+from anabranch.adapters.spark.data_files import DataFiles, PlannedFiles
 from anabranch.adapters.spark.decode import EVENT_TIME
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.slices import SparkSliceWriter
@@ -137,13 +138,13 @@ def rows_of_no_partition(patch: Patch) -> None:
 
 
 def files_lost(patch: Patch) -> None:
-    honest = data_files.write_files
+    honest = PlannedFiles.write
 
-    def lossy(*args: Any) -> data_files.DataFiles:
-        files = honest(*args)
+    def lossy(self: PlannedFiles) -> DataFiles:
+        files = honest(self)
         return replace(files, files=files.files[1:])
 
-    patch.setattr(append_slices, "write_files", lossy)
+    patch.setattr(PlannedFiles, "write", lossy)
 
 
 def range_left_in_staging(patch: Patch) -> None:

@@ -46,22 +46,29 @@ class DataFiles:
             self.table.io().deleteFile(file.location())
 
 
-def write_files(rows: DataFrame, catalog: IcebergCatalog, table: str) -> DataFiles:
-    """The rows as files of the table, by its columns, partitions and settings.
+class PlannedFiles:
+    """Rows on their way into files of a table, by its columns, partitions and settings: planned, and not begun.
 
     Rows of one partition of the table come together in one task before they are written, if the table does not say
     otherwise: few large files take less time to write than many small ones, and nobody has to compact them.
     """
-    spark = rows.sparkSession
-    jvm: Any = spark._jvm
-    written, name = str(uuid4()), spark_name(catalog, table)
-    # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
-    options = {"fanout-enabled": "true", "rewritten-file-scan-task-set-id": written}
-    rows.writeTo(name).options(**options).append()
-    found = getattr(jvm, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable(spark._jsparkSession, name)
-    coordinator = getattr(jvm, "org.apache.iceberg.spark.FileRewriteCoordinator").get()
-    try:
-        # As an array: the end of a Java iterator is an error here, which PySpark takes 30 ms to look at.
-        return DataFiles(found, tuple(coordinator.fetchNewFiles(found, written).toArray()))
-    finally:
-        coordinator.clearRewrite(found, written)
+
+    def __init__(self, rows: DataFrame, catalog: IcebergCatalog, table: str) -> None:
+        self._spark, self._table, self._written = rows.sparkSession, spark_name(catalog, table), str(uuid4())
+        jvm: Any = self._spark._jvm
+        self._jvm = jvm
+        # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
+        options = {"fanout-enabled": "true", "rewritten-file-scan-task-set-id": self._written}
+        self._append = jvm.anabranch.PlannedAppend(rows._jdf, self._table, options)
+
+    def write(self) -> DataFiles:
+        """Once."""
+        self._append.run()
+        tables, coordinators = (f"org.apache.iceberg.spark.{name}" for name in ("Spark3Util", "FileRewriteCoordinator"))
+        found = getattr(self._jvm, tables).loadIcebergTable(self._spark._jsparkSession, self._table)
+        coordinator = getattr(self._jvm, coordinators).get()
+        try:
+            # As an array: the end of a Java iterator is an error here, which PySpark takes 30 ms to look at.
+            return DataFiles(found, tuple(coordinator.fetchNewFiles(found, self._written).toArray()))
+        finally:
+            coordinator.clearRewrite(found, self._written)

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from anabranch.adapters.spark.functions import function
+from anabranch.adapters.spark.functions import json_function
 from anabranch.adapters.spark.json_types import as_read, converted, flawed
 from anabranch.adapters.spark.moments import event_time
 from anabranch.adapters.spark.quick_json import quick_json
@@ -82,7 +82,7 @@ def _steps(_gateway: object, ddl: str, declared: EventTime, zone: str) -> tuple[
         ("*", _parsed(F.when(unsure, F.col("_value")), schema, zone).alias("_parsed")),
         ("*", *typed),
         ("*", _event_time(schema, declared).alias(EVENT_TIME)),
-        ("*", F.when(_evaluated_once(), reason).alias(REASON)),
+        ("*", F.when(evaluated_once(), reason).alias(REASON)),
         decoded,
     )
 
@@ -128,7 +128,7 @@ def _parsed(value: Column, schema: StructType, zone: str) -> Column:
     fields = [StructField(field.name, as_read(field.dataType)) for field in schema.fields]
     elements = ArrayType(StructType([*fields, StructField(_LAST, LongType())]))
     whole = StructType([StructField(_AROUND, elements), StructField("bad", StringType())])
-    return function("from_json", whole, zone, wrapped)
+    return json_function("from_json", whole, zone, wrapped)
 
 
 def _elements() -> Column:
@@ -142,7 +142,7 @@ def _event_time(schema: StructType, declared: EventTime) -> Column:
     return event_time(F.col(field.name), field.dataType, declared.format)
 
 
-def _evaluated_once() -> Column:
+def evaluated_once() -> Column:
     """Always true, and Spark does not know it: a filter on what depends on it stays above, where it costs nothing.
 
     Otherwise "only the good ones" would be moved below the decoding, and each value be parsed again for every

@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,10 +35,15 @@ class FunctionsNotCompiledError(AnabranchError):
     code = "spark.functions-not-compiled"
 
 
-def function(name: str, schema: StructType, zone: str, value: Column) -> Column:
+def json_function(name: str, schema: StructType, zone: str, value: Column) -> Column:
     """The function's result, a struct of the schema. `zone` is for moments that name none."""
-    quoted = (f"`{part.replace('`', '``')}`" for part in (CATALOG, name, zone, schema.json()))
-    return F.call_function(".".join(quoted), value)
+    return function(name, zone, schema.json(), given=(value,))
+
+
+def function(*name: str, given: Sequence[Column]) -> Column:
+    """The result of one that is known by these names in the catalog."""
+    quoted = (f"`{part.replace('`', '``')}`" for part in (CATALOG, *name))
+    return F.call_function(".".join(quoted), *given)
 
 
 def functions_jar(java: Java, folder: Path | None = None) -> Path:

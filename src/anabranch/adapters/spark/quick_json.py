@@ -22,14 +22,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from anabranch.adapters.spark.functions import function
+from anabranch.adapters.spark.functions import json_function
 
 _PLAIN = (BooleanType(), DateType(), DoubleType(), IntegerType(), LongType(), StringType(), TimestampType())
 
 
 def quick_json(value: Column, schema: StructType, zone: str) -> Column:
     """A struct of the schema, or null where the slow way must decide. `zone` is for moments that name none."""
-    return function("quick_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
+    return json_function("quick_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
 
 
 def _plain(kind: DataType) -> bool:
