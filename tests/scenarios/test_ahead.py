@@ -1,4 +1,4 @@
-"""The next slice is read while this one is written. Whoever stops, or is held to a rate, has nothing of it."""
+"""The next slices are read while this one is written. Whoever stops, or is held to a rate, has nothing of it."""
 
 from __future__ import annotations
 
@@ -60,17 +60,19 @@ def loose_files(shop: Shop) -> set[str]:
     return {file.name for file in folder.rglob("*.parquet")} - known
 
 
-def test_the_next_slice_is_begun_before_this_one_is_done(shop: Shop, log: Log) -> None:
-    run = shop.plan(slices=3)
-    first, second, third = (piece.id for piece in run.plan.slices)
+def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: Log) -> None:
+    run = shop.plan(slices=4)
+    first, second, third, fourth = (piece.id for piece in run.plan.slices)
     assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is End.STAGED
     assert log.words == [
         f"begin {first}",
         f"begin {second}",
-        f"done {first}",
         f"begin {third}",
+        f"done {first}",
+        f"begin {fourth}",
         f"done {second}",
         f"done {third}",
+        f"done {fourth}",
     ]
     assert not loose_files(shop)
     shop.apply(run)

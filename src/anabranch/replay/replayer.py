@@ -18,6 +18,9 @@ from anabranch.runs.journal import Outcome
 from anabranch.runs.states import Event, State
 
 POLL_SECONDS = 1.0
+AHEAD = 2
+"""How many slices are begun before their turn: while one is committed, the next has all cores, and one more those that
+are left. A kill costs what was begun, so there are no more of them."""
 
 
 class End(str, Enum):
@@ -110,7 +113,7 @@ class Replayer:
                 if end is not None:
                     return end
                 self.guard.check()
-                self._one(lane, piece, remaining[number : number + 1])
+                self._one(lane, piece, remaining[number : number + AHEAD])
             self.guard.check()
         except AnabranchError as error:
             self.hold.require()

@@ -9,7 +9,7 @@ import pytest
 from anabranch.adapters.spark.ahead import Ahead
 from anabranch.plan.slices import Slice
 
-FIRST, SECOND = (Slice(f"s0000{number}", {0: (number, number + 1)}) for number in range(2))
+FIRST, SECOND, THIRD = (Slice(f"s0000{number}", {0: (number, number + 1)}) for number in range(3))
 PATIENCE = 60
 
 
@@ -38,34 +38,38 @@ def test_a_slice_is_begun_once_and_given_away_once() -> None:
         ahead.begin(piece)
     assert ahead.take(SECOND) == "files of s00001"
     assert ahead.take(FIRST) == "files of s00000"
-    assert [step for step in maker.steps if "files" in step] == ["files of s00000", "files of s00001"]
+    assert sorted(step for step in maker.steps if "files" in step) == ["files of s00000", "files of s00001"]
     assert len(maker.steps) == 4
     ahead.begin(SECOND)
     assert ahead.take(SECOND) == "files of s00001"
     assert maker.steps[4:] == ["query of s00001", "files of s00001"], "files are committed once: again needs others"
 
 
-def test_the_next_query_is_there_while_a_slice_is_made_and_the_next_slice_waits() -> None:
-    maker, queried, go_on = Maker(), Event(), Event()
+def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() -> None:
+    maker, queried, second, go_on = Maker(), Event(), Event(), Event()
 
     def query(piece: Slice) -> str:
         found = maker.query(piece)
-        if piece is SECOND:
+        if piece is THIRD:
             queried.set()
         return found
 
     def slow(piece: Slice, query: str) -> str:
-        assert piece is SECOND or go_on.wait(PATIENCE)
+        if piece is SECOND:
+            second.set()
+        assert piece is THIRD or go_on.wait(PATIENCE)
         return maker.make(piece, query)
 
     ahead = Ahead(query, slow)
-    ahead.begin(FIRST)
-    ahead.begin(SECOND)
+    for piece in (FIRST, SECOND, THIRD):
+        ahead.begin(piece)
+    assert second.wait(PATIENCE)
     assert queried.wait(PATIENCE)
-    assert maker.steps == ["query of s00000", "query of s00001"]
+    assert maker.steps == ["query of s00000", "query of s00001", "query of s00002"]
     go_on.set()
+    assert ahead.take(THIRD) == "files of s00002"
+    assert ahead.take(FIRST) == "files of s00000"
     assert ahead.take(SECOND) == "files of s00001"
-    assert maker.steps[2:] == ["files of s00000", "files of s00001"]
 
 
 @pytest.mark.parametrize("faulty", ["query", "make"])
@@ -86,14 +90,14 @@ def test_what_is_let_go_is_waited_for_and_dropped() -> None:
         return maker.make(piece, query)
 
     ahead = Ahead(maker.query, slow)
-    ahead.begin(FIRST)
-    ahead.begin(SECOND)
+    for piece in (FIRST, SECOND, THIRD):
+        ahead.begin(piece)
     assert running.wait(PATIENCE)
     letting_go = Thread(target=ahead.let_go, args=(dropped.append,))
     letting_go.start()
     go_on.set()
     letting_go.join(PATIENCE)
-    made = [step for step in maker.steps if "files" in step]
+    made = sorted(step for step in maker.steps if "files" in step)
     assert sorted(dropped) == made, "what was made is gone"
     assert made[0] == "files of s00000"
     with pytest.raises(KeyError):

@@ -15,16 +15,20 @@ Q = TypeVar("Q")
 T = TypeVar("T")
 
 
-class Ahead(Generic[Q, T]):
-    """Two steps, each with one slice at a time, in the order in which they were begun.
+AT_ONCE = 2
+"""Spark gives cores to the job that came first. The second one gets those that the tail of the first leaves idle."""
 
-    So there is a query when the slice before has been made. With two made at once, a crash would cost twice as much.
-    An error comes up when the slice is taken.
+
+class Ahead(Generic[Q, T]):
+    """Two steps, in the order in which slices were begun: one query at a time, and two slices being made.
+
+    So there is a query when the slice before has been made. An error comes up when the slice is taken.
     """
 
     def __init__(self, query: Callable[[Slice], Q], make: Callable[[Slice, Q], T]) -> None:
         self._query, self._make = query, make
-        self._queries, self._makers = (ThreadPoolExecutor(1, thread_name_prefix=step) for step in ("query", "slice"))
+        self._queries = ThreadPoolExecutor(1, thread_name_prefix="query")
+        self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice")
         self._begun: dict[str, Future[T]] = {}
 
     def begin(self, piece: Slice) -> None:

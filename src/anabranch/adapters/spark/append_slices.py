@@ -11,8 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.adapters.spark.ahead import Ahead
-from anabranch.adapters.spark.data_files import DataFiles, PlannedFiles
+from anabranch.adapters.spark.data_files import DataFiles, FilesTemplate, PlannedFiles
 from anabranch.adapters.spark.decode import BYTES, REASON, TOMBSTONE, bad_of, decode
+from anabranch.adapters.spark.kafka_source import offset_options
 from anabranch.adapters.spark.plain_reader import died_of_a_timestamp
 from anabranch.adapters.spark.rows import COORDINATES
 from anabranch.adapters.spark.slices import (
@@ -75,14 +76,36 @@ class AppendSliceWriter(SparkSliceWriter):
 
     def _query(self, piece: Slice) -> Query | None:
         with self._explained(piece):
-            read, rows = (Tally(self.spark, tuple(piece.offsets), kinds) for kinds in (READ, ROWS))
+            template = self._template(piece)
+            if template is None:
+                return None
+            read, rows = self._tallies(piece)
+            instead = dict((read.instead_of(template.read), rows.instead_of(template.rows)))
+            offsets = offset_options(self.plan.source.topic, piece.offsets)
+            return Query(template.files.planned(offsets, instead), read, rows)
+
+    def _template(self, piece: Slice) -> Template | None:
+        """The query of all slices, put together for the first one that comes."""
+        if not self._templates:
+            read, rows = self._tallies(piece)
             asked_first, asked_then = self._asked
             counted = read.on(decode(self._read(piece), self.pipeline.spec), asked_first)
             made = self._rows(counted)
-            if not one_row_at_most(made, counted):
-                return None
-            counted_rows = rows.on(made, asked_then).drop(*COORDINATES)
-            return Query(PlannedFiles(counted_rows, self.catalog, self.plan.target.table), read, rows)
+            found = None
+            if one_row_at_most(made, counted):
+                counted_rows = rows.on(made, asked_then).drop(*COORDINATES)
+                found = Template(FilesTemplate(counted_rows, self.catalog, self.plan.target.table), read, rows)
+            self._templates.append(found)
+        return self._templates[0]
+
+    @cached_property
+    def _templates(self) -> list[Template | None]:
+        """None before it is there, and then the one."""
+        return []
+
+    def _tallies(self, piece: Slice) -> tuple[Tally, Tally]:
+        read, rows = (Tally(self.spark, tuple(piece.offsets), kinds) for kinds in (READ, ROWS))
+        return read, rows
 
     @cached_property
     def _asked(self) -> tuple[Questions, Questions]:
@@ -144,6 +167,15 @@ class AppendSliceWriter(SparkSliceWriter):
             next_step=f"anabranch retry {self.run_id}",
             slice=piece.id,
         )
+
+
+@dataclass(frozen=True)
+class Template:
+    """What all slices have in common. Its tallies never count."""
+
+    files: FilesTemplate
+    read: Tally
+    rows: Tally
 
 
 @dataclass(frozen=True)

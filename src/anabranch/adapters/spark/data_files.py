@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.target_table import spark_name
+
+_GIVEN_BACK = "rewritten-file-scan-task-set-id"
+"""The option under which Iceberg keeps the files for whoever asks for them by that id."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +49,42 @@ class DataFiles:
             self.table.io().deleteFile(file.location())
 
 
-class PlannedFiles:
-    """Rows on their way into files of a table, by its columns, partitions and settings: planned, and not begun.
+class FilesTemplate:
+    """Rows on their way into files of a table, by its columns, partitions and settings, whichever offsets they are of.
 
     Rows of one partition of the table come together in one task before they are written, if the table does not say
     otherwise: few large files take less time to write than many small ones, and nobody has to compact them.
     """
 
     def __init__(self, rows: DataFrame, catalog: IcebergCatalog, table: str) -> None:
-        self._spark, self._table, self._written = rows.sparkSession, spark_name(catalog, table), str(uuid4())
+        self._spark, self._table = rows.sparkSession, spark_name(catalog, table)
         jvm: Any = self._spark._jvm
-        self._jvm = jvm
         # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
-        options = {"fanout-enabled": "true", "rewritten-file-scan-task-set-id": self._written}
-        self._append = jvm.anabranch.PlannedAppend(rows._jdf, self._table, options)
+        self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, {"fanout-enabled": "true"})
+
+    def planned(self, offsets: Mapping[str, str], tallies: Mapping[str, Any]) -> PlannedFiles:
+        """Those of the given offsets, counted by the tallies that stand in for the template's, and not begun."""
+        written = str(uuid4())
+        append = self._template.planned(dict(offsets), {_GIVEN_BACK: written}, dict(tallies))
+        return PlannedFiles(self._spark, self._table, written, append)
+
+
+@dataclass(frozen=True)
+class PlannedFiles:
+    spark: SparkSession
+    table: str
+    written: str
+    append: Any
 
     def write(self) -> DataFiles:
         """Once."""
-        self._append.run()
+        self.append.run()
+        jvm: Any = self.spark._jvm
         tables, coordinators = (f"org.apache.iceberg.spark.{name}" for name in ("Spark3Util", "FileRewriteCoordinator"))
-        found = getattr(self._jvm, tables).loadIcebergTable(self._spark._jsparkSession, self._table)
-        coordinator = getattr(self._jvm, coordinators).get()
+        found = getattr(jvm, tables).loadIcebergTable(self.spark._jsparkSession, self.table)
+        coordinator = getattr(jvm, coordinators).get()
         try:
             # As an array: the end of a Java iterator is an error here, which PySpark takes 30 ms to look at.
-            return DataFiles(found, tuple(coordinator.fetchNewFiles(found, self._written).toArray()))
+            return DataFiles(found, tuple(coordinator.fetchNewFiles(found, self.written).toArray()))
         finally:
-            coordinator.clearRewrite(found, self._written)
+            coordinator.clearRewrite(found, self.written)

@@ -51,9 +51,16 @@ def read_offsets(
         # One group for all reads of a run, which commit nothing: Spark keeps the consumers of a group for the next
         # slice. With a new group for every slice it would keep them in vain, with what they have fetched, and fill up.
         "kafka.group.id": client_id,
-        "assign": json.dumps({topic: sorted(ranges)}),
-        "startingOffsets": json.dumps({topic: {str(p): start for p, (start, _) in ranges.items()}}),
-        "endingOffsets": json.dumps({topic: {str(p): end for p, (_, end) in ranges.items()}}),
+        **offset_options(topic, ranges),
         "includeHeaders": "true",
     }
     return spark.read.format("kafka").options(**settings).load()
+
+
+def offset_options(topic: str, ranges: Mapping[int, tuple[int, int]]) -> dict[str, str]:
+    """What of the settings says which records are read."""
+    return {
+        "assign": json.dumps({topic: sorted(ranges)}),
+        "startingOffsets": json.dumps({topic: {str(p): start for p, (start, _) in ranges.items()}}),
+        "endingOffsets": json.dumps({topic: {str(p): end for p, (_, end) in ranges.items()}}),
+    }

@@ -30,6 +30,10 @@ class Tally:
         jvm: Any = spark._jvm
         self._found = jvm.anabranch.Tally.begun(spark._jsc.sc())
 
+    def instead_of(self, other: Tally) -> tuple[str, Any]:
+        """The other one's id, and who counts in its place."""
+        return str(other._found.id()), self._found
+
     def on(self, frame: DataFrame, asked: Questions) -> DataFrame:
         """The same frame, counted when it is computed."""
         counted = function("counted", str(self._found.id()), given=(F.col(_NUMBER), asked.amount))

@@ -18,6 +18,10 @@ public final class Counted implements UnboundFunction, ScalarFunction<Boolean> {
     this.tally = tally;
   }
 
+  Tally tally() {
+    return tally;
+  }
+
   public boolean invoke(long number, long amount) {
     tally.count(number, amount);
     return true;

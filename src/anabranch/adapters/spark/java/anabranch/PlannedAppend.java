@@ -1,39 +1,25 @@
 package anabranch;
 
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
-import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.catalyst.plans.logical.AppendData;
-import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.CommandExecutionMode;
+import org.apache.spark.sql.execution.DoNotCleanup$;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 import scala.Some;
-import scala.collection.immutable.HashMap;
-import scala.collection.immutable.Map;
 import scala.runtime.AbstractFunction0;
 
 /**
- * What `rows.writeTo(table).append()` does, in two steps: planned now, carried out later. Spark itself plans a write when
- * it is asked for, while its tasks have nothing to do.
+ * A write that is planned now and carried out later. Spark itself plans a write when it is asked for, while its tasks have
+ * nothing to do.
  */
 public final class PlannedAppend {
   private final QueryExecution query;
 
-  public PlannedAppend(Dataset rows, String table, java.util.Map options) throws ParseException {
-    SparkSession session = rows.sparkSession();
-    UnresolvedRelation into =
-        new UnresolvedRelation(
-            session.sessionState().sqlParser().parseMultipartIdentifier(table), CaseInsensitiveStringMap.empty(), false);
-    Map given = new HashMap();
-    for (Object name : options.keySet()) {
-      given = (Map) given.updated(name, options.get(name));
-    }
-    this.query =
-        session
-            .sessionState()
-            .executePlan(AppendData.byName(into, rows.queryExecution().analyzed(), given), CommandExecutionMode.SKIP());
+  PlannedAppend(SparkSession session, LogicalPlan optimized) {
+    this.query = new Optimized(session, optimized);
     query.executedPlan();
   }
 
@@ -46,5 +32,19 @@ public final class PlannedAppend {
             return query.executedPlan().executeCollect();
           }
         });
+  }
+
+  /** Of a plan that needs no optimising any more. */
+  private static final class Optimized extends QueryExecution {
+    private final LogicalPlan plan;
+
+    Optimized(SparkSession session, LogicalPlan plan) {
+      super(session, plan, new QueryPlanningTracker(Option.empty()), CommandExecutionMode.SKIP(), DoNotCleanup$.MODULE$);
+      this.plan = plan;
+    }
+
+    public LogicalPlan optimizedPlan() {
+      return plan;
+    }
   }
 }

@@ -1,0 +1,169 @@
+package anabranch;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.execution.CommandExecutionMode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
+import scala.Some;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A write that is done many times over with other offsets: analysed and optimised once. To Spark every slice would be a new
+ * query, and most of what it does for one, and of what Java compiles in a short run, is the same each time.
+ */
+public final class AppendTemplate {
+  private final SparkSession session;
+  private final AppendData append;
+  private final boolean headers;
+
+  public AppendTemplate(Dataset rows, String table, Map options) throws ParseException {
+    this.session = rows.sparkSession();
+    UnresolvedRelation into =
+        new UnresolvedRelation(
+            session.sessionState().sqlParser().parseMultipartIdentifier(table), CaseInsensitiveStringMap.empty(), false);
+    scala.collection.immutable.Map given = new scala.collection.immutable.HashMap();
+    for (Object name : options.keySet()) {
+      given = (scala.collection.immutable.Map) given.updated(name, options.get(name));
+    }
+    LogicalPlan asked = AppendData.byName(into, rows.queryExecution().analyzed(), given);
+    this.append =
+        (AppendData) session.sessionState().executePlan(asked, CommandExecutionMode.SKIP()).optimizedPlan();
+    this.headers = asksForHeaders(append.query());
+  }
+
+  /**
+   * The write of other offsets: `source` has the options of the read that say which, `target` those that say into which
+   * files, and `tallies` who counts instead of the template's own ones, by the ids of those.
+   */
+  public PlannedAppend planned(Map source, Map target, Map tallies) {
+    LogicalPlan rows = (LogicalPlan) append.query().transformDown(reading(source));
+    rows = (LogicalPlan) rows.transformAllExpressions(counting(tallies));
+    LogicalPlan write =
+        new AppendData(
+            append.table(),
+            rows,
+            append.writeOptions(),
+            append.isByName(),
+            new Some(into(target, rows)),
+            append.analyzedQuery());
+    return new PlannedAppend(session, write);
+  }
+
+  private Write into(Map target, LogicalPlan rows) {
+    DataSourceV2Relation table = (DataSourceV2Relation) append.table();
+    Map options = new HashMap(target);
+    scala.collection.Iterator given = append.writeOptions().iterator();
+    while (given.hasNext()) {
+      scala.Tuple2 option = (scala.Tuple2) given.next();
+      options.putIfAbsent(option._1(), option._2());
+    }
+    return ((SupportsWrite) table.table())
+        .newWriteBuilder(
+            new LogicalWriteInfoImpl(
+                UUID.randomUUID().toString(),
+                rows.schema(),
+                new CaseInsensitiveStringMap(options),
+                Optional.empty(),
+                Optional.empty()))
+        .build();
+  }
+
+  private AbstractPartialFunction reading(final Map source) {
+    return new AbstractPartialFunction() {
+      public boolean isDefinedAt(Object node) {
+        return isSource(node);
+      }
+
+      public Object applyOrElse(Object node, Function1 otherwise) {
+        return isSource(node) ? read((DataSourceV2ScanRelation) node, source) : otherwise.apply(node);
+      }
+    };
+  }
+
+  /** Kafka's reader makes the columns that it is told to, needed or not; headers cost more than all others together. */
+  private Object read(DataSourceV2ScanRelation found, Map source) {
+    Map options = new HashMap(found.relation().options().asCaseSensitiveMap());
+    options.putAll(source);
+    Seq output = found.output();
+    if (!headers) {
+      options.put("includeHeaders", "false");
+      output = (Seq) output.filterNot(named("headers"));
+    }
+    Scan scan =
+        ((SupportsRead) found.relation().table()).newScanBuilder(new CaseInsensitiveStringMap(options)).build();
+    return new DataSourceV2ScanRelation(
+        found.relation(), scan, output, found.keyGroupedPartitioning(), found.ordering());
+  }
+
+  private static AbstractPartialFunction counting(final Map tallies) {
+    return new AbstractPartialFunction() {
+      public boolean isDefinedAt(Object expression) {
+        return isCounted(expression);
+      }
+
+      public Object applyOrElse(Object expression, Function1 otherwise) {
+        if (!isCounted(expression)) {
+          return otherwise.apply(expression);
+        }
+        Literal counted = (Literal) expression;
+        Object tally = tallies.get(String.valueOf(((Counted) counted.value()).tally().id()));
+        return new Literal(new Counted((Tally) tally), counted.dataType());
+      }
+    };
+  }
+
+  private static AbstractFunction1 named(final String name) {
+    return new AbstractFunction1() {
+      public Object apply(Object attribute) {
+        return Boolean.valueOf(((Attribute) attribute).name().equals(name));
+      }
+    };
+  }
+
+  /** The read of the slice, and not one of a table that the transform looks something up in: only it names offsets. */
+  private static boolean isSource(Object node) {
+    return node instanceof DataSourceV2ScanRelation
+        && ((DataSourceV2ScanRelation) node).relation().options().containsKey("endingOffsets");
+  }
+
+  private static boolean isCounted(Object expression) {
+    return expression instanceof Literal && ((Literal) expression).value() instanceof Counted;
+  }
+
+  /** Whether anything above the read of the slice uses its headers. */
+  private static boolean asksForHeaders(LogicalPlan node) {
+    if (isSource(node)) {
+      return false;
+    }
+    if (node.references().exists(named("headers"))) {
+      return true;
+    }
+    scala.collection.Iterator children = node.children().iterator();
+    while (children.hasNext()) {
+      if (asksForHeaders((LogicalPlan) children.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
