@@ -18,9 +18,9 @@ from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
 from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import Record, eventually
-from tests.scenarios.backfills import JUNE, Onlooker
-from tests.scenarios.checker import order_of
-from tests.scenarios.shop import Shop, hours, order, refusal, staged_slices
+from tests.scenarios.backfills import JUNE, Onlooker, edit
+from tests.scenarios.checker import between, order_of
+from tests.scenarios.shop import END, START, Shop, hours, order, refusal, staged_slices
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -62,6 +62,21 @@ def test_aborted_transactions_give_no_row_and_are_counted(new_shop: Callable[...
     assert ledger["compacted"] == ledger["lost"] == 0
     shop.promote(run)
     shop.require(shop.corrected())
+
+
+def test_headers_reach_a_transform_that_asks_for_them_in_every_slice(new_shop: Callable[..., Shop]) -> None:
+    """They are not read where nobody asks, which is told from the query that all slices share."""
+    shop = new_shop()
+    shop.produce([{**each, "headers": [("from", f"h{number}".encode())]} for number, each in enumerate(hours())])
+    shop.live()
+    transform = shop.workplace.folder / "transforms" / "orders.py"
+    edit(transform, {'"customer",': 'F.col("_headers")[0]["value"].cast("string").alias("customer"),'})
+    run = shop.plan(slices=3)
+    assert shop.apply(run).verdict is Verdict.ACCEPTED
+    shop.promote(run)
+    inside = {row[0]: row[1] for row in between(shop.rows(), START, END)}
+    assert len(inside) == 40
+    assert inside == {number: number.replace("o", "h") for number in inside}
 
 
 def test_a_compacted_topic_gives_the_rows_of_what_is_left_and_says_how_much_is_gone(

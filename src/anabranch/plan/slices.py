@@ -43,8 +43,8 @@ OFFSETS_PER_SLICE = 450_000
 """Enough to be worth a commit: seconds of work, against half a second that a slice costs by itself."""
 MOST_OFFSETS = 2_000_000
 """So that a pause, a new limit or a resting broker need not be waited for."""
-USUAL_SLICES = 14
-"""What a crash costs is half a slice, and a little of the next one: a twentieth of the work at most."""
+USUAL_SLICES = 24
+"""What a crash costs is half a slice and what was begun of the next ones: a twentieth of the work."""
 MOST_SLICES = 1_000
 """Each is a commit to the table, which knows all of them."""
 

@@ -195,7 +195,7 @@ class SparkSliceWriter:
         rows: PartitionCounts,
         fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
     ) -> SliceLedger:
-        begins = self._begins()
+        begins = self._begins() if _has_gaps(piece, read) else {}
         accounts = {
             partition: _account(
                 piece.offsets[partition],
@@ -203,7 +203,7 @@ class SparkSliceWriter:
                 rows.get(partition, {}).get("rows", 0),
                 fates(read.get(partition, {}), rows.get(partition, {})),
                 compacted=bool(self.plan.source.compacted),
-                earliest=begins[partition][0],
+                earliest=begins[partition][0] if begins else piece.offsets[partition][0],
             )
             for partition in piece.offsets
         }
@@ -312,6 +312,13 @@ def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int
         F.count_if(good & ~in_range).alias("out_of_range"),
     )
     return {row["_partition"]: row.asDict() for row in counts.collect()}
+
+
+def _has_gaps(piece: Slice, read: PartitionCounts) -> bool:
+    """Whether an offset had no record. Where all had one, nobody need be asked what was lost."""
+    kinds = ("bad", "tombstones", "in_range", "out_of_range")
+    found = {partition: sum(read.get(partition, {}).get(kind, 0) for kind in kinds) for partition in piece.offsets}
+    return any(found[partition] != end - start for partition, (start, end) in piece.offsets.items())
 
 
 def total(kind: str, counts: PartitionCounts) -> int:
