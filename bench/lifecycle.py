@@ -24,7 +24,7 @@ from bench.workbench import TOPIC, Bench, Quiet, alternating, bench, fill, keep,
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.spark.target_table import spark_name
-from anabranch.replay.replayer import End
+from anabranch.replay.replayer import AHEAD, End
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.states import ACTIVE, State
 from anabranch.wiring.backfill import BackfillRun, submit_contract
@@ -111,10 +111,11 @@ def duration(entry: JournalEntry) -> float:
 def wasted(entries: list[JournalEntry], kills: list[datetime]) -> float:
     """Of all the time that slices take, the share that a kill costs, by the mean of several.
 
-    What was begun of the next slice is lost too. The last one has no next, and takes less time by as much.
+    What was begun of the next slices is lost too. The last ones have none after them, and take less time by as much.
     """
     kept = [duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED]
-    ahead = max(0.0, median(kept) - kept[-1])
+    usual = median(kept)
+    ahead = max(0.0, sum(usual - each for each in kept[-AHEAD:]))
     cut_off = [entry.intended_at for entry in entries if entry.outcome is not Outcome.SUCCEEDED]
     lost = sum(ahead + min((at - begun).total_seconds() for at in kills if at > begun) for begun in cut_off) / len(
         kills
