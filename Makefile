@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-cluster soak check format bench bench-cli lock clean
+.PHONY: help install demo test test-long test-cluster soak check format bench bench-cli lock clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,14 +25,17 @@ $(READY): requirements.lock pyproject.toml
 demo: install ## Bring the stack up, run the story, take the stack down
 	@$(BIN)/anabranch demo
 
-test: install ## Run the test suite on a real broker, Spark and Iceberg
+test: install ## Run the test suite on a real broker, Spark and Iceberg (six minutes)
 	$(BIN)/pytest -n 2 --dist loadscope
+
+test-long: install ## What takes longer: processes killed at every named point, whole stories, seeded faults
+	$(BIN)/pytest -m long -n 2 --dist loadscope
 
 test-cluster: install ## Tests with three brokers and a Spark standalone cluster
 	$(BIN)/pytest -m cluster
 
 soak: install ## The same promises for longer: more examples, more promotions under fire, more kills
-	HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/conformance tests/integration/promote tests/integration/live tests/crash tests/unit/plan
+	HYPOTHESIS_PROFILE=soak $(BIN)/pytest -m "not cluster" tests/conformance tests/integration/promote tests/integration/live tests/crash tests/unit/plan
 
 check: $(READY) ## Lint, types and import direction
 	$(BIN)/ruff check src tests tools bench examples

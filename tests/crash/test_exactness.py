@@ -10,7 +10,7 @@ from tests.crash.story import PATIENCE, ROUNDS, Story
 
 from anabranch.crashpoints import NAMES
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(PATIENCE)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(PATIENCE)]
 
 STAGES = ("replayed", "promoted", "rolled back", "promoted again", "closed")
 

@@ -15,7 +15,7 @@ from tests.crash.shop import BUGGY, Process, Shop
 from tests.crash.story import CONTRACT
 from tests.fixtures.broker import eventually
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 EVENTS = 6000
 SHORT = {"ANABRANCH_LEASE_SECONDS": "2"}

@@ -22,7 +22,7 @@ from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.backfills import edit
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nexmark"
 ONE, NOON = FOUR - timedelta(hours=3), FOUR - timedelta(hours=4)
 

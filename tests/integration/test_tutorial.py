@@ -57,6 +57,7 @@ class Reader:
             subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     reader = Reader(tmp_path)

@@ -20,6 +20,8 @@ from tests.scenarios.backfills import NOW, Onlooker
 from tests.scenarios.shop import TABLE, Shop, hours, refusal
 from tests.scenarios.test_catch_up import late
 
+pytestmark = pytest.mark.long
+
 ROLES = """approval: {lifetime: 2d, authorMayPromote: false}
       roles: {approvers: [bob, ann], operators: [ops, ann], rollback: [lead]}"""
 

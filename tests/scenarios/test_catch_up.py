@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from anabranch.validate.report import Verdict
 from tests.scenarios.backfills import JUNE, Onlooker
 from tests.scenarios.shop import Shop, order
@@ -51,6 +53,7 @@ def test_live_commits_by_other_code_are_caught_up_and_those_by_the_same_code_sta
     shop.require(shop.corrected())
 
 
+@pytest.mark.long
 def test_live_that_commits_again_while_it_is_caught_up_with_is_caught_up_too(shop: Shop) -> None:
     run = shop.plan(slices=1)
     shop.apply(run)

@@ -11,6 +11,8 @@ from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import Shop, refusal
 from tests.scenarios.test_catch_up import files, late
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def promoted(shop: Shop) -> BackfillRun:

@@ -25,7 +25,7 @@ from tests.scenarios.checker import BUGGY, FIXED, Row, Rows, between, recomputed
 from tests.scenarios.shop import CONTRACT, END, START, Shop, hours
 from tests.scenarios.test_catch_up import late
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
 RIGHT_RATE, WRONG_RATE = '"GBP": "1.1700"', '"GBP": "0.9200"'
 
 

@@ -21,7 +21,7 @@ from tests.scenarios.backfills import JUNE, NOW, Onlooker
 from tests.scenarios.checker import FIXED, between, recomputed
 from tests.scenarios.shop import Shop, hours
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
 HOUR = timedelta(hours=1)
 
 

@@ -182,6 +182,7 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], set[str]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_replay_is_caught(world: Shop, run: BackfillRun, monkeypatch: Patch, fault: str) -> None:
     mutate, caught_by = FAULTS[fault]

@@ -17,7 +17,7 @@ from anabranch.wiring.rehearsal import Rehearsal, RehearsalFailedError
 from tests.scenarios.backfills import NOW
 from tests.scenarios.shop import Shop, hours
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 
 
 def rehearsal_of(shop: Shop) -> Rehearsal:

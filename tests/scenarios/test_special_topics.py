@@ -244,6 +244,7 @@ def test_poison_is_set_aside_with_all_that_is_known_and_too_much_of_it_stops_the
     shop.require(shop.corrected())
 
 
+@pytest.mark.long
 def test_a_record_with_an_absurd_timestamp_is_set_aside_and_the_others_are_replayed(
     new_shop: Callable[..., Shop],
 ) -> None:

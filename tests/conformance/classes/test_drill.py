@@ -12,7 +12,7 @@ from tests.scenarios.backfills import NOW, Onlooker
 from anabranch.contract.load import load_pipelines
 from anabranch.wiring.drill import Drill
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
 
 
 def test_a_drill_of_a_state_by_key(new_scene: Callable[..., Scene]) -> None:

@@ -25,7 +25,7 @@ PATIENCE = 600.0
 PACE = Pace(0.2, 40)
 """So that what is produced at a time is two batches."""
 POINTS = ("live.commit.after:2", "live.commit.before:2", "live.group.before", "live.quarantine.after:2")
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(3000)]
 
 
 class Process:

@@ -19,7 +19,7 @@ from anabranch.validate.report import Verdict
 
 EXPECTED = ("output", "filtered", "superseded", "windowed")
 """What becomes of records when all goes well."""
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 
 def differing(kind: Kind, before: Rows, after: Rows) -> int:

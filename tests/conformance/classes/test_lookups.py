@@ -20,7 +20,7 @@ from anabranch.plan.drift import LookupGoneError
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
 from anabranch.wiring.planning import plan_backfill
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 TABLE = "bank.factors"
 CODE = """
 from pyspark.sql import functions as F

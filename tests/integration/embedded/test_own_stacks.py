@@ -22,7 +22,7 @@ from anabranch.adapters.embedded.status import BrokerState
 from anabranch.adapters.jvm.java import JavaMissingError
 from anabranch.project.location import state_folder
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 
 def processes_of(project: Path) -> list[int]:

@@ -21,7 +21,7 @@ from anabranch.adapters.kafka.acls import acls_of
 from anabranch.adapters.kafka.compatibility import Trial
 from anabranch.gates.compatibility import Operation, Outcome
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",

@@ -76,6 +76,7 @@ def caught_up(live: LivePipeline) -> bool:
     return status.lag is not None and status.lag.total == 0
 
 
+@pytest.mark.long
 def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
     kafka: KafkaForTests, topic: str, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

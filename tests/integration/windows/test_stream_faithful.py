@@ -25,7 +25,7 @@ from anabranch.wiring.backfill import BackfillRun
 from anabranch.wiring.slice_writers import stream_place
 from anabranch.wiring.stream_states import find_pair
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 HOUR, HALF = timedelta(hours=1), timedelta(minutes=30)
 BATCHES = [
     [(0, 2), (0, 10), (0, 20), (0, 30), (0, 40), (0, 50)],

@@ -38,6 +38,7 @@ def computed(orders: list[Order], factor: int, size: timedelta, slide: timedelta
     return summed(((window, order) for order in orders for window in fixed_windows(order.at, size, slide)), factor)
 
 
+@pytest.mark.long
 def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests
 ) -> None:
@@ -119,6 +120,7 @@ def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForT
     assert shop.rows() == live_rows - between(live_rows, first, after) + between(fixed, first, after)
 
 
+@pytest.mark.long
 def test_what_is_late_is_decided_by_the_batch_before(
     tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests
 ) -> None:
