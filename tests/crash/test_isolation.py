@@ -9,7 +9,7 @@ from tests.crash import groups
 from tests.crash.shop import BUGGY, Shop
 from tests.crash.story import CONTRACT, PATIENCE, Story
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(PATIENCE)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(PATIENCE)]
 
 MEDDLER = """
 from confluent_kafka import Consumer, TopicPartition
