@@ -81,6 +81,7 @@ def require_true(zones: tuple[Zone, ...], shop: Shop) -> None:
         assert [0, *(after for _, after in covered)] == [*(start for start, _ in covered), end]
 
 
+@pytest.mark.long
 def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Callable[..., Shop]) -> None:
     shop = new_shop(config={"message.timestamp.after.max.ms": str(ABSURD)})
     late = order(77_778, START + timedelta(minutes=30), stamped=JUNE + timedelta(hours=13))

@@ -12,7 +12,7 @@ from tests.conformance.classes.scene import Scene
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.spark.keyed import KeySplitError
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 
 def test_a_merge_that_changes_nothing_still_says_how_far_live_is_and_a_split_key_is_refused(

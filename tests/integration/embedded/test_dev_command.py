@@ -16,6 +16,8 @@ from anabranch.adapters.embedded.layout import Layout
 from anabranch.adapters.embedded.status import BrokerState
 from anabranch.project.location import state_folder
 
+pytestmark = pytest.mark.long
+
 SECONDS = 120
 
 

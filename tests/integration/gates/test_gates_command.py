@@ -17,7 +17,7 @@ from tests.integration.plan.shop import HOUR, MINUTE, Event
 from anabranch.cli.main import main
 from anabranch.gates.scorecard import GateClosedError
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 SECONDS = 30
 
 

@@ -16,7 +16,7 @@ from tests.fixtures.spark import SparkForTests
 from anabranch.adapters.spark.validation.rows import hashes, joined, sample, sums
 from anabranch.validate.measures import Checksum
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.long, pytest.mark.spark]
 
 SCHEMA = (
     "text string, whole bigint, price decimal(38,10), real double, small float, flag boolean, day date, at timestamp, "
