@@ -79,6 +79,20 @@ def test_headers_reach_a_transform_that_asks_for_them_in_every_slice(new_shop: C
     assert inside == {number: number.replace("o", "h") for number in inside}
 
 
+def test_slices_are_exact_where_spark_reads_kafka_by_its_older_interface(shop: Shop) -> None:
+    """The query that all slices share cannot be given other offsets there: it must not be used."""
+    name, conf = "spark.sql.sources.useV1SourceList", shop.spark.session.conf
+    usual = conf.get(name)
+    conf.set(name, f"kafka,{usual}")
+    try:
+        run = shop.plan(slices=3)
+        assert shop.apply(run).verdict is Verdict.ACCEPTED
+    finally:
+        conf.set(name, usual or "")
+    shop.promote(run)
+    shop.require(shop.corrected())
+
+
 def test_a_compacted_topic_gives_the_rows_of_what_is_left_and_says_how_much_is_gone(
     new_shop: Callable[..., Shop],
 ) -> None:

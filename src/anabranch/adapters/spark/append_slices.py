@@ -94,13 +94,14 @@ class AppendSliceWriter(SparkSliceWriter):
             found = None
             if one_row_at_most(made, counted):
                 counted_rows = rows.on(made, asked_then).drop(*COORDINATES)
-                found = Template(FilesTemplate(counted_rows, self.catalog, self.plan.target.table), read, rows)
+                files = FilesTemplate(counted_rows, self.catalog, self.plan.target.table)
+                found = Template(files, read, rows) if files.takes_offsets else None
             self._templates.append(found)
         return self._templates[0]
 
     @cached_property
     def _templates(self) -> list[Template | None]:
-        """None before it is there, and then the one."""
+        """Empty before anybody asked, and then the one, or None where one pass does not do."""
         return []
 
     def _tallies(self, piece: Slice) -> tuple[Tally, Tally]:

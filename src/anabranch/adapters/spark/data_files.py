@@ -62,6 +62,11 @@ class FilesTemplate:
         # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
         self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, {"fanout-enabled": "true"})
 
+    @property
+    def takes_offsets(self) -> bool:
+        """Whether it has one read, that can be given other offsets. By Spark's older interface it has none."""
+        return int(self._template.sources()) == 1
+
     def planned(self, offsets: Mapping[str, str], tallies: Mapping[str, Any]) -> PlannedFiles:
         """Those of the given offsets, counted by the tallies that stand in for the template's, and not begun."""
         written = str(uuid4())

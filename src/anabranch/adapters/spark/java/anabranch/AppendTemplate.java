@@ -51,6 +51,20 @@ public final class AppendTemplate {
     this.headers = asksForHeaders(append.query());
   }
 
+  /** How many reads there are that can be given other offsets. Unless it is one, slices would be read wrongly. */
+  public int sources() {
+    return sourcesBelow(append.query());
+  }
+
+  private static int sourcesBelow(LogicalPlan node) {
+    int found = isSource(node) ? 1 : 0;
+    scala.collection.Iterator children = node.children().iterator();
+    while (children.hasNext()) {
+      found += sourcesBelow((LogicalPlan) children.next());
+    }
+    return found;
+  }
+
   /**
    * The write of other offsets: `source` has the options of the read that say which, `target` those that say into which
    * files, and `tallies` who counts instead of the template's own ones, by the ids of those.
@@ -100,7 +114,7 @@ public final class AppendTemplate {
     };
   }
 
-  /** Kafka's reader makes the columns that it is told to, needed or not; headers cost more than all others together. */
+  /** Kafka's reader makes the columns that it is told to, needed or not, headers for every record. */
   private Object read(DataSourceV2ScanRelation found, Map source) {
     Map options = new HashMap(found.relation().options().asCaseSensitiveMap());
     options.putAll(source);
