@@ -6,18 +6,23 @@ import json
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event as ThreadEvent
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from pyspark.sql import DataFrame
 
 from anabranch.adapters.spark.append_slices import AppendSliceWriter
+from anabranch.adapters.spark.transform import Transform
+from anabranch.errors import AnabranchError
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import Wish
 from anabranch.replay.replayer import End, SliceDone
 from anabranch.runs.hold import Hold
 from anabranch.runs.states import Event, State
 from anabranch.wiring.backfill import BackfillRun
+from anabranch.wiring.gates import Gatekeeper
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import CONTRACT, Shop, refusal, staged_slices
 
@@ -78,6 +83,40 @@ def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: 
     shop.apply(run)
     shop.promote(run)
     shop.require(shop.corrected())
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_query_is_put_together_while_gates_are_asked_and_nothing_is_read(
+    shop: Shop, log: Log, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    run, prepare, called = shop.plan(slices=2), AppendSliceWriter.prepare, Transform.__call__
+    prepared, tracker = ThreadEvent(), shop.spark.session.sparkContext.statusTracker()
+
+    def noted(self: AppendSliceWriter, piece: Slice) -> None:
+        prepare(self, piece)
+        prepared.set()
+
+    def transformed(self: Transform, events: DataFrame) -> DataFrame:
+        log.words.append("transform")
+        return called(self, events)
+
+    def asked(_: Gatekeeper) -> None:
+        assert prepared.wait(60)
+        assert not tracker.getActiveJobsIds()
+        log.note("gates")
+        if refused:
+            raise AnabranchError("A gate is red.", untouched="All.", next_step="none")
+
+    monkeypatch.setattr(AppendSliceWriter, "prepare", noted)
+    monkeypatch.setattr(Transform, "__call__", transformed)
+    monkeypatch.setattr(Gatekeeper, "require_for_replay", asked)
+    if refused:
+        assert refusal(shop.apply, run, Onlooker()).what == "A gate is red."
+        assert log.words == ["transform", "gates"]
+        return
+    first, second = (piece.id for piece in run.plan.slices)
+    assert replay(run, Onlooker()) is End.STAGED
+    assert log.words == ["transform", "gates", f"begin {first}", f"begin {second}"]
 
 
 def test_a_replay_held_to_a_rate_begins_nothing_ahead(shop: Shop, log: Log) -> None:

@@ -79,6 +79,36 @@ def test_headers_reach_a_transform_that_asks_for_them_in_every_slice(new_shop: C
     assert inside == {number: number.replace("o", "h") for number in inside}
 
 
+def test_all_that_a_record_has_reaches_a_transform_that_asks_for_it_in_every_slice(
+    new_shop: Callable[..., Shop],
+) -> None:
+    """Of a record's columns those are made that somebody asks for: here all but headers, and keys that are null."""
+    shop = new_shop()
+    shop.produce([{**each, "key": f"k{number}" if number % 3 else None} for number, each in enumerate(hours())])
+    shop.live()
+    asked = """F.concat_ws(
+            "/",
+            "_topic",
+            F.coalesce(F.col("_key").cast("string"), F.lit("none")),
+            F.col("_partition").cast("string"),
+            F.col("_offset").cast("string"),
+            F.unix_millis("_timestamp").cast("string"),
+        ).alias("customer"),"""
+    edit(shop.workplace.folder / "transforms" / "orders.py", {'"customer",': asked})
+    run = shop.plan(slices=3)
+    assert shop.apply(run).verdict is Verdict.ACCEPTED
+    shop.promote(run)
+    inside = {row[0]: row[1] for row in between(shop.rows(), START, END)}
+    assert len(inside) == 40
+    assert inside == {
+        number: f"{shop.topic}/{key}/{record.partition}/{record.offset}/{record.timestamp}"
+        for record in shop.records()
+        for number in [json.loads(record.value or b"")["order_id"]]
+        for key in [(record.key or b"none").decode()]
+        if number in inside
+    }
+
+
 def test_slices_are_exact_where_spark_reads_kafka_by_its_older_interface(shop: Shop) -> None:
     """The query that all slices share cannot be given other offsets there: it must not be used."""
     name, conf = "spark.sql.sources.useV1SourceList", shop.spark.session.conf

@@ -89,7 +89,7 @@ def fetch(output: Output = Format.TABLE) -> None:
     missing = cache.missing(wanted)
     with downloads(missing) as progress:
         cache.fetch(missing, progress)
-    functions_jar(find_java())
+    functions_jar(find_java(), cache.fetch(locked("spark")))
     size = sum(artifact.size for artifact in wanted)
     document = {"folder": str(cache.folder), "jars": len(wanted), "bytes": size, "fetched": len(missing)}
     emit(document, output, lambda console: console.print(f"all {len(wanted)} jars are here ({megabytes(size)})"))

@@ -40,6 +40,9 @@ class SliceDone:
 
 
 class SliceWriter(Protocol):
+    def prepare(self, piece: Slice) -> None:
+        """Put together what this slice has in common with all others, if it is anything. Nothing is read."""
+
     def begin(self, piece: Slice) -> None:
         """Read and transform the slice ahead of its turn, if the writer can. Nothing is committed. Asked in order."""
 

@@ -6,6 +6,7 @@ import getpass
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -188,11 +189,12 @@ class BackfillRun:
             needed=lambda: self._needed(lanes, wanted),
             flag=lambda drift: self._flag(hold, drift),
         )
-        guard.check()
         limits = limits_of(self.workplace, hold, self.plan, self.contract)
-        if slices is None:
-            limits.require_open()
-            self.gates.require_for_replay()
+        with self._preparing(lanes, wanted):
+            guard.check()
+            if slices is None:
+                limits.require_open()
+                self.gates.require_for_replay()
         return Replayer(
             hold,
             self.plan,
@@ -332,6 +334,17 @@ class BackfillRun:
             return (own,)
         writer = control_writer(self._spark, self.workplace, self.plan, self.run_id)
         return (own, Lane("control", self.staging(hold, control=True), writer))
+
+    @contextmanager
+    def _preparing(self, lanes: Sequence[Lane], wanted: Sequence[Slice]) -> Iterator[None]:
+        """While it is asked whether the replay may be, its query is put together: that takes as long.
+
+        Its errors come up when the first slice is written, which puts it together again.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="prepare") as meanwhile:
+            for lane in lanes if wanted else ():
+                meanwhile.submit(lane.writer.prepare, wanted[0])
+            yield
 
     def _control(self, hold: Hold, staging: Staging) -> ControlStaging | None:
         """The control's rows, and staging as it was before it caught up with live: both of the plan's own offsets."""

@@ -16,6 +16,7 @@ from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import pipeline, records
 from tests.unit.spark.test_decode import AT, BAD, COLUMNS, GOOD, NO_MOMENTS, TEXT_OF_ANOTHER_TYPE
 
+from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.jvm.java import find_java
 from anabranch.adapters.spark import decode as decoding
 from anabranch.adapters.spark.decode import declared_columns, decode
@@ -99,7 +100,7 @@ def test_sources_that_are_no_java_are_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("anabranch.adapters.spark.functions.SOURCES", tmp_path / "java")
 
     with pytest.raises(FunctionsNotCompiledError, match=r"Broken\.java"):
-        functions_jar(find_java(), tmp_path / "cache")
+        functions_jar(find_java(), (), tmp_path / "cache")
 
     assert not list((tmp_path / "cache").rglob("*.jar")), "nothing half made is left to be found the next time"
 
@@ -108,16 +109,17 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "functions").write_text("a file where a folder should be")
 
     with pytest.raises(FunctionsNotCompiledError) as refused:
-        functions_jar(find_java(), tmp_path)
+        functions_jar(find_java(), (), tmp_path)
 
     assert "ANABRANCH_CACHE" in refused.value.next_step
 
 
 def test_they_are_compiled_once(tmp_path: Path) -> None:
-    jar = functions_jar(find_java(), tmp_path)
+    jars = ArtifactCache().fetch(locked("spark"))
+    jar = functions_jar(find_java(), jars, tmp_path)
     made = jar.stat().st_mtime_ns
 
-    assert functions_jar(find_java(), tmp_path) == jar
+    assert functions_jar(find_java(), jars, tmp_path) == jar
     assert jar.stat().st_mtime_ns == made
 
 

@@ -43,6 +43,8 @@ def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Seque
         "max_partition_fetch_bytes": _BYTES,
         "max_poll_records": 10 * RECORDS,
         "fetch_max_wait_ms": 100,
+        # How long it sleeps, twice at least, until it has heard where the partitions are.
+        "retry_backoff_ms": 10,
         # In Python a checksum takes 30 ms for a batch of a megabyte, and all that is looked at are offsets and times.
         "check_crcs": False,
         "bootstrap_timeout_ms": int(SECONDS * 1000),

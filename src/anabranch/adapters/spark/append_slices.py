@@ -44,6 +44,10 @@ class AppendSliceWriter(SparkSliceWriter):
     def _ahead(self) -> Ahead[Query | None, Written | None]:
         return Ahead(self._query, self._write_files)
 
+    def prepare(self, piece: Slice) -> None:
+        with self._explained(piece):
+            self._template(piece)
+
     def begin(self, piece: Slice) -> None:
         self._ahead.begin(piece)
 

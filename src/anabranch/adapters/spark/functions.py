@@ -46,36 +46,36 @@ def function(*name: str, given: Sequence[Column]) -> Column:
     return F.call_function(".".join(quoted), *given)
 
 
-def functions_jar(java: Java, folder: Path | None = None) -> Path:
-    """The jar with them, made now if there is none of these sources for this Spark."""
+def functions_jar(java: Java, jars: Sequence[Path], folder: Path | None = None) -> Path:
+    """The jar with them, made now if there is none of these sources for this Spark, which has `jars` beside its own."""
     sources = sorted(SOURCES.rglob("*.java"))
     said = b"\0".join([pyspark.__version__.encode(), *(each.read_bytes() for each in sources)])
     jar = (folder or cache_folder()) / "functions" / hashlib.sha256(said).hexdigest()[:16] / "anabranch-functions.jar"
     if not jar.is_file():
         try:
-            _make(java, sources, jar)
+            _make(java, sources, jars, jar)
         except (OSError, subprocess.SubprocessError) as error:
             raise _not_compiled(str(error), "make the cache folder writable, or set ANABRANCH_CACHE") from error
     return jar
 
 
-def _make(java: Java, sources: list[Path], jar: Path) -> None:
+def _make(java: Java, sources: list[Path], jars: Sequence[Path], jar: Path) -> None:
     """Whole or not at all: two processes may be at it."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=jar.parent, prefix=".compile-") as scratch:
         made = Path(scratch) / jar.name
-        _pack(_compile(java, sources, Path(scratch) / "classes"), made)
+        _pack(_compile(java, sources, jars, Path(scratch) / "classes"), made)
         made.replace(jar)
 
 
-def _compile(java: Java, sources: list[Path], classes: Path) -> Path:
+def _compile(java: Java, sources: list[Path], jars: Sequence[Path], classes: Path) -> Path:
     classes.mkdir()
-    jars = Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
-    known = os.pathsep.join(str(each) for each in sorted(jars.glob("*.jar")))
+    own = Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
+    known = os.pathsep.join(str(each) for each in (*sorted(own.glob("*.jar")), *jars))
     command: list[str | Path] = [
         java.executable,
         "-cp",
-        f"{jars}/*",
+        f"{own}/*",
         _COMPILER,
         "-d",
         classes,

@@ -96,7 +96,7 @@ def start_spark(
         "spark.app.name": name,
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": " ".join(java_options(local=here)),
-        "spark.jars": ",".join(str(jar) for jar in (*jars, functions_jar(java))),
+        "spark.jars": ",".join(str(jar) for jar in (*jars, functions_jar(java, jars))),
     }
     local = LOOPBACK if here else {}
     log.parent.mkdir(parents=True, exist_ok=True)

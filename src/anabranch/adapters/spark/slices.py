@@ -80,6 +80,9 @@ class SparkSliceWriter:
         """Quotas and the broker's logs know the replay by this name."""
         return f"{REPLAY_PREFIX}-{self.run_id}"
 
+    def prepare(self, piece: Slice) -> None:
+        """Each slice is a query of its own."""
+
     def begin(self, piece: Slice) -> None:
         """What the slice before has committed may be needed: nothing is begun before its turn."""
 

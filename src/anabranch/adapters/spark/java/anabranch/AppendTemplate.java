@@ -1,15 +1,19 @@
 package anabranch;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -20,6 +24,7 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Some;
@@ -34,7 +39,7 @@ import scala.runtime.AbstractPartialFunction;
 public final class AppendTemplate {
   private final SparkSession session;
   private final AppendData append;
-  private final boolean headers;
+  private final Set needed;
 
   public AppendTemplate(Dataset rows, String table, Map options) throws ParseException {
     this.session = rows.sparkSession();
@@ -48,7 +53,7 @@ public final class AppendTemplate {
     LogicalPlan asked = AppendData.byName(into, rows.queryExecution().analyzed(), given);
     this.append =
         (AppendData) session.sessionState().executePlan(asked, CommandExecutionMode.SKIP()).optimizedPlan();
-    this.headers = asksForHeaders(append.query());
+    this.needed = neededBelow(append.query(), ids(append.query().outputSet()));
   }
 
   /** How many reads there are that can be given other offsets. Unless it is one, slices would be read wrongly. */
@@ -114,19 +119,24 @@ public final class AppendTemplate {
     };
   }
 
-  /** Kafka's reader makes the columns that it is told to, needed or not, headers for every record. */
+  /** With the columns that somebody asks for, as long as records have nothing but those. */
   private Object read(DataSourceV2ScanRelation found, Map source) {
     Map options = new HashMap(found.relation().options().asCaseSensitiveMap());
     options.putAll(source);
-    Seq output = found.output();
-    if (!headers) {
-      options.put("includeHeaders", "false");
-      output = (Seq) output.filterNot(named("headers"));
-    }
     Scan scan =
         ((SupportsRead) found.relation().table()).newScanBuilder(new CaseInsensitiveStringMap(options)).build();
+    Seq output = (Seq) found.output().filter(needed());
+    StructType columns = DataTypeUtils.fromAttributes(output);
+    boolean ours = true;
+    for (int i = 0; i < columns.length(); i++) {
+      ours = ours && SliceReader.makes(columns.fieldNames()[i]);
+    }
     return new DataSourceV2ScanRelation(
-        found.relation(), scan, output, found.keyGroupedPartitioning(), found.ordering());
+        found.relation(),
+        ours ? new SliceScan(scan, columns) : scan,
+        ours ? output : found.output(),
+        found.keyGroupedPartitioning(),
+        found.ordering());
   }
 
   private static AbstractPartialFunction counting(final Map tallies) {
@@ -146,10 +156,10 @@ public final class AppendTemplate {
     };
   }
 
-  private static AbstractFunction1 named(final String name) {
+  private AbstractFunction1 needed() {
     return new AbstractFunction1() {
       public Object apply(Object attribute) {
-        return Boolean.valueOf(((Attribute) attribute).name().equals(name));
+        return Boolean.valueOf(needed.contains(idOf(attribute)));
       }
     };
   }
@@ -164,20 +174,33 @@ public final class AppendTemplate {
     return expression instanceof Literal && ((Literal) expression).value() instanceof Counted;
   }
 
-  /** Whether anything above the read of the slice uses its headers. */
-  private static boolean asksForHeaders(LogicalPlan node) {
+  /** What anything above the read of the slice asks for, or lets through to whoever does; null if it is not below. */
+  private static Set neededBelow(LogicalPlan node, Set above) {
     if (isSource(node)) {
-      return false;
+      return above;
     }
-    if (node.references().exists(named("headers"))) {
-      return true;
-    }
+    Set here = ids(node.references());
+    here.addAll(above);
     scala.collection.Iterator children = node.children().iterator();
     while (children.hasNext()) {
-      if (asksForHeaders((LogicalPlan) children.next())) {
-        return true;
+      Set found = neededBelow((LogicalPlan) children.next(), here);
+      if (found != null) {
+        return found;
       }
     }
-    return false;
+    return null;
+  }
+
+  private static Set ids(AttributeSet attributes) {
+    Set found = new HashSet();
+    scala.collection.Iterator each = attributes.iterator();
+    while (each.hasNext()) {
+      found.add(idOf(each.next()));
+    }
+    return found;
+  }
+
+  private static Object idOf(Object attribute) {
+    return ((Attribute) attribute).exprId();
   }
 }

@@ -143,14 +143,25 @@ public final class QuickJson extends JsonFunction {
     cursor.number();
     long unscaled = unscaled(cursor);
     int scale = cursor.point < 0 ? 0 : cursor.end - cursor.point - 1;
-    if (of.precision <= MOST_DIGITS && scale <= of.scale) {
-      long brought = Math.multiplyExact(unscaled, TENS[of.scale - scale]);
+    if (of.precision <= MOST_DIGITS) {
+      long brought = brought(unscaled, of.scale - scale);
       if (Math.abs(brought) >= TENS[of.precision]) {
         throw Cursor.NOT_PLAIN;
       }
       return Decimal.createUnsafe(brought, of.precision, of.scale);
     }
     return Decimal.apply(BigDecimal.valueOf(unscaled, scale), of.precision, of.scale);
+  }
+
+  /** With so many digits more after the point; with fewer, rounded half up as Spark does it. */
+  private static long brought(long unscaled, int digits) {
+    if (digits >= 0) {
+      return Math.multiplyExact(unscaled, TENS[digits]);
+    }
+    long unit = TENS[-digits];
+    long rest = unscaled % unit;
+    long half = Math.abs(rest) >= unit - Math.abs(rest) ? Long.signum(rest) : 0;
+    return unscaled / unit + half;
   }
 
   /** The digits of the number without its point. */
