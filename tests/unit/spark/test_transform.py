@@ -14,7 +14,7 @@ from tests.unit.spark.conftest import pipeline, records
 
 from anabranch.adapters.spark.ahead import Ahead
 from anabranch.adapters.spark.decode import decode, events_of
-from anabranch.adapters.spark.faults import TransformFailedError, lines_noted
+from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.loading import ModuleNameTakenError
 from anabranch.adapters.spark.transform import (
     NotRowsError,
@@ -183,11 +183,7 @@ def test_a_fault_names_its_line_when_another_thread_put_the_query_together(
 
     given = events(spark, found)
 
-    def query(_: Slice) -> DataFrame:
-        with lines_noted(spark.session):
-            return transform(given)
-
-    ahead, piece = Ahead(query, lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
+    ahead, piece = Ahead(lambda _: transform(given), lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
     ahead.begin(piece)
     rows = ahead.take(piece)
     with pytest.raises(TransformFailedError) as failed, transform.blamed():

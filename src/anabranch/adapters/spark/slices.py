@@ -20,7 +20,7 @@ from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
-from anabranch.adapters.spark.faults import TransformFailedError, lines_noted
+from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
 from anabranch.adapters.spark.keyed import Fates, KeyedChanges, change_counts
 from anabranch.adapters.spark.merging import merge
@@ -170,9 +170,7 @@ class SparkSliceWriter:
     def _rows(self, decoded: DataFrame) -> DataFrame:
         events = events_of(decoded).where(self._in_range)
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
-        with lines_noted(self.spark):
-            rows = self.transform(events)
-        return align(rows, columns, keep=tuple(COORDINATES))
+        return align(self.transform(events), columns, keep=tuple(COORDINATES))
 
     def _require_in_range(self, piece: Slice, rows: DataFrame) -> None:
         """A row outside would be put into partitions that are not replaced, beside what live has written there."""

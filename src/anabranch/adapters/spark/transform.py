@@ -17,7 +17,7 @@ from zipfile import ZipFile, ZipInfo
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anabranch.adapters.spark.faults import TransformFailedError, blamed
+from anabranch.adapters.spark.faults import TransformFailedError, blamed, lines_noted
 from anabranch.adapters.spark.loading import ProjectModules
 from anabranch.adapters.spark.lookups import Lookups
 from anabranch.adapters.spark.pinned import TransformRun
@@ -61,7 +61,7 @@ class Transform:
         self._act = act
 
     def __call__(self, events: DataFrame, state: DataFrame | None = None) -> DataFrame:
-        with self.blamed():
+        with self.blamed(), lines_noted(events.sparkSession):
             rows = self._act(events) if state is None else self._act(events, state)
         if not isinstance(rows, DataFrame):
             raise NotRowsError(
