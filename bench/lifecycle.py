@@ -12,11 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from statistics import median
+from statistics import mean
 
 import psutil
 from bench import by_hand
@@ -24,16 +24,16 @@ from bench.workbench import TOPIC, Bench, Quiet, alternating, bench, fill, keep,
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.spark.target_table import spark_name
-from anabranch.replay.replayer import AHEAD, End
+from anabranch.replay.replayer import End
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.states import ACTIVE, State
 from anabranch.wiring.backfill import BackfillRun, submit_contract
 
-RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "6000000"))
+RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "12000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 HOURS, TIMES = 20, 10
 """The large backfill is of all hours, the small one of a tenth of them."""
-KILLED_AFTER = (2, 4, 6, 8)
+KILLED_AFTER = (2, 5, 8, 11, 14, 17)
 """Slices that are there when the large one is killed."""
 
 
@@ -75,52 +75,42 @@ def finish(run: BackfillRun) -> None:
         raise AssertionError(f"the run is {run.run.state.value}")
 
 
-def killed(place: Bench, file: Path, after: int) -> datetime:
-    """`anabranch apply` in a process of its own, killed in the middle of a slice, once so many of them are there."""
-    command = [
-        str(Path(sys.executable).with_name("anabranch")),
-        "apply",
-        "-f",
-        str(file),
-        "--project",
-        str(place.folder),
-    ]
+def killed(place: Bench, file: Path, after: int) -> float:
+    """A replay in a process of its own, killed once so many slices are there: how many slices' work that lost."""
+    notes = place.folder / f"killed-after-{after}"
+    command = [sys.executable, "-m", "bench.noted_replay", str(place.folder), str(file), str(notes)]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(done := [entry for entry in slices(place) if entry.outcome is Outcome.SUCCEEDED]) < after:
+    while len(done := committed(place)) < after:
         time.sleep(0.2)
         if process.poll() is not None:
             raise AssertionError("the replay ended before it could be killed")
-    time.sleep(random.uniform(0, 1) * duration(done[-1]))  # noqa: S311 - no secret
-    at = now()
+    time.sleep(random.uniform(0, 1) * (done[-1].settled_at - done[-2].settled_at).total_seconds())  # noqa: S311
+    at = time.time()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    return at
+    return lost(notes.read_text().splitlines(), at, {str(entry.details["slice"]) for entry in committed(place)})
 
 
-def slices(place: Bench) -> list[JournalEntry]:
-    """Those of the one active run."""
+def committed(place: Bench) -> list[JournalEntry]:
+    """The slices of the one active run that are there, in order."""
     with place.workplace.store() as store:
         journals = [store.reader.journal(run.id) for run in store.reader.runs(states=ACTIVE)]
-        return [entry for journal in journals for entry in journal if entry.step == "slice"]
+        entries = [entry for journal in journals for entry in journal if entry.step == "slice"]
+    return [entry for entry in entries if entry.outcome is Outcome.SUCCEEDED]
 
 
-def duration(entry: JournalEntry) -> float:
-    return 0.0 if entry.settled_at is None else (entry.settled_at - entry.intended_at).total_seconds()
-
-
-def wasted(entries: list[JournalEntry], kills: list[datetime]) -> float:
-    """Of all the time that slices take, the share that a kill costs, by the mean of several.
-
-    What was begun of the next slices is lost too. The last ones have none after them, and take less time by as much.
-    """
-    kept = [duration(entry) for entry in entries if entry.outcome is Outcome.SUCCEEDED]
-    usual = median(kept)
-    ahead = max(0.0, sum(usual - each for each in kept[-AHEAD:]))
-    cut_off = [entry.intended_at for entry in entries if entry.outcome is not Outcome.SUCCEEDED]
-    lost = sum(ahead + min((at - begun).total_seconds() for at in kills if at > begun) for begun in cut_off) / len(
-        kills
+def lost(notes: Sequence[str], at: float, there: set[str]) -> float:
+    """Of the slices that were begun and are not there, made ones are one each, others by how long the last one took."""
+    noted: dict[str, dict[str, float]] = {"begun": {}, "made": {}}
+    for word, piece, moment in (line.split() for line in notes):
+        noted[word][piece] = float(moment)
+    begun, made = noted["begun"], noted["made"]
+    usual = next(made[piece] - begun[piece] for piece in reversed(made))
+    return sum(
+        1.0 if piece in made else min(1.0, (at - moment) / usual)
+        for piece, moment in begun.items()
+        if piece not in there
     )
-    return lost / (sum(kept) + lost)
 
 
 def promote(run: BackfillRun) -> None:
@@ -156,11 +146,12 @@ def measure(place: Bench) -> dict[str, object]:
         with small.hold() as hold:
             small.close(hold)
     large = write_contract(place, "large", HOURS)
-    kills = [killed(place, large, after) for after in KILLED_AFTER]
+    losses = [killed(place, large, after) for after in KILLED_AFTER]
+    sys.stderr.write(f"  lost by each kill, in slices: {[round(each, 2) for each in losses]}\n")
     with run_of(place, large) as run:
         finish(run)
         held_large = memory(spark)
-        waste = wasted(slices(place), kills)
+        twice = mean(losses)
         theirs = {"insert_overwrite": lambda: insert_overwrite(place, spark)}
         times = alternating({"promote": lambda: promote(run), "rollback": lambda: roll_back(run), **theirs}, ROUNDS)
     return {
@@ -169,7 +160,7 @@ def measure(place: Bench) -> dict[str, object]:
         "promote_growth": round(times["promote"] / quick["promote"], 2),
         "promote_rows": RECORDS,
         "memory_growth": round(held_large / held_small, 3),
-        "resume_waste": round(waste, 3),
+        "resume_waste": round(twice / (len(run.plan.slices) + twice), 3),
     }
 
 

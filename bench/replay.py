@@ -36,7 +36,7 @@ from anabranch.replay.replayer import End
 from anabranch.runs.states import Event
 from anabranch.wiring.backfill import BackfillRun, submit_contract
 
-RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
+RECORDS = int(os.environ.get("BENCH_RECORDS", "8000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 WARM_UP = 3
 """Java compiles what it runs often, and a replay has more of that than one query."""

@@ -1,0 +1,46 @@
+"""A replay in a process of its own that notes when each slice is begun and made, for whoever kills it.
+
+What is in flight at a kill is known to nobody else: the journal has the slice whose turn it is, not those begun ahead.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.lifecycle import run_of
+from bench.workbench import Bench, Quiet
+
+from anabranch.adapters.spark.append_slices import AppendSliceWriter
+from anabranch.plan.slices import Slice
+from anabranch.wiring.workplace import open_workplace
+
+
+def noting(notes: Path) -> None:
+    made = AppendSliceWriter._write_files
+
+    def noted(self: AppendSliceWriter, piece: Slice, query: Any) -> Any:
+        note(notes, "begun", piece)
+        found = made(self, piece, query)
+        note(notes, "made", piece)
+        return found
+
+    AppendSliceWriter._write_files = noted  # type: ignore[method-assign]
+
+
+def note(notes: Path, word: str, piece: Slice) -> None:
+    with notes.open("a") as file:
+        file.write(f"{word} {piece.id} {time.time()}\n")
+
+
+def main() -> None:
+    folder, contract, notes = (Path(each) for each in sys.argv[1:])
+    noting(notes)
+    with run_of(Bench(open_workplace(folder, "dev")), contract) as run, run.hold() as hold:
+        run.replay(hold, Quiet())
+
+
+if __name__ == "__main__":
+    main()
