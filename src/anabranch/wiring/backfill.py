@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
+
+SLICE, CONTROL = "slice", "control"
+"""What slices are called in the journal: by the corrected code, and by the one that production was made by."""
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
@@ -178,19 +181,22 @@ class BackfillRun:
 
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
         """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
-        self._note_isolation(hold)
         wanted = self.plan.slices if slices is None else slices
         # A control is compared over the plan's own offsets: what is caught up with later is none of it.
-        lanes = self._lanes(hold, control=slices is None)
-        guard = DriftGuard(
-            self.plan,
-            ProjectPresent(self.workplace, self.pipeline, self.plan),
-            wanted=ranges_of(wanted),
-            needed=lambda: self._needed(lanes, wanted),
-            flag=lambda drift: self._flag(hold, drift),
-        )
-        limits = limits_of(self.workplace, hold, self.plan, self.contract)
-        with self._preparing(lanes, wanted):
+        writers = self._writers(control=slices is None)
+        with self._preparing(writers.values(), wanted):
+            self._note_isolation(hold)
+            lanes = tuple(
+                Lane(step, self.staging(hold, control=step == CONTROL), writer) for step, writer in writers.items()
+            )
+            guard = DriftGuard(
+                self.plan,
+                ProjectPresent(self.workplace, self.pipeline, self.plan),
+                wanted=ranges_of(wanted),
+                needed=lambda: self._needed(lanes, wanted),
+                flag=lambda drift: self._flag(hold, drift),
+            )
+            limits = limits_of(self.workplace, hold, self.plan, self.contract)
             guard.check()
             if slices is None:
                 limits.require_open()
@@ -328,22 +334,22 @@ class BackfillRun:
     def _writer(self) -> SliceWriter:
         return slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id)
 
-    def _lanes(self, hold: Hold, *, control: bool) -> tuple[Lane, ...]:
-        own = Lane("slice", self.staging(hold), self._writer())
+    def _writers(self, *, control: bool) -> dict[str, SliceWriter]:
+        """By what their slices are called in the journal."""
+        own = {SLICE: self._writer()}
         if self.plan.control is None or not control:
-            return (own,)
-        writer = control_writer(self._spark, self.workplace, self.plan, self.run_id)
-        return (own, Lane("control", self.staging(hold, control=True), writer))
+            return own
+        return {**own, CONTROL: control_writer(self._spark, self.workplace, self.plan, self.run_id)}
 
     @contextmanager
-    def _preparing(self, lanes: Sequence[Lane], wanted: Sequence[Slice]) -> Iterator[None]:
+    def _preparing(self, writers: Iterable[SliceWriter], wanted: Sequence[Slice]) -> Iterator[None]:
         """While it is asked whether the replay may be, its query is put together: that takes as long.
 
         Its errors come up when the first slice is written, which puts it together again.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="prepare") as meanwhile:
-            for lane in lanes if wanted else ():
-                meanwhile.submit(lane.writer.prepare, wanted[0])
+            for writer in writers if wanted else ():
+                meanwhile.submit(writer.prepare, wanted[0])
             yield
 
     def _control(self, hold: Hold, staging: Staging) -> ControlStaging | None:

@@ -39,6 +39,7 @@ import scala.runtime.AbstractPartialFunction;
 public final class AppendTemplate {
   private final SparkSession session;
   private final AppendData append;
+  private final LogicalPlan query;
   private final Set needed;
 
   public AppendTemplate(Dataset rows, String table, Map options) throws ParseException {
@@ -53,12 +54,13 @@ public final class AppendTemplate {
     LogicalPlan asked = AppendData.byName(into, rows.queryExecution().analyzed(), given);
     this.append =
         (AppendData) session.sessionState().executePlan(asked, CommandExecutionMode.SKIP()).optimizedPlan();
-    this.needed = neededBelow(append.query(), ids(append.query().outputSet()));
+    this.query = (LogicalPlan) append.query().transformAllExpressions(Periods.quick());
+    this.needed = neededBelow(query, ids(query.outputSet()));
   }
 
   /** How many reads there are that can be given other offsets. Unless it is one, slices would be read wrongly. */
   public int sources() {
-    return sourcesBelow(append.query());
+    return sourcesBelow(query);
   }
 
   private static int sourcesBelow(LogicalPlan node) {
@@ -75,20 +77,20 @@ public final class AppendTemplate {
    * files, and `tallies` who counts instead of the template's own ones, by the ids of those.
    */
   public PlannedAppend planned(Map source, Map target, Map tallies) {
-    LogicalPlan rows = (LogicalPlan) append.query().transformDown(reading(source));
-    rows = (LogicalPlan) rows.transformAllExpressions(counting(tallies));
+    LogicalPlan read = (LogicalPlan) query.transformDown(reading(source));
+    LogicalPlan counted = (LogicalPlan) read.transformAllExpressions(counting(tallies));
     LogicalPlan write =
         new AppendData(
             append.table(),
-            rows,
+            counted,
             append.writeOptions(),
             append.isByName(),
-            new Some(into(target, rows)),
+            new Some(into(target)),
             append.analyzedQuery());
     return new PlannedAppend(session, write);
   }
 
-  private Write into(Map target, LogicalPlan rows) {
+  private Write into(Map target) {
     DataSourceV2Relation table = (DataSourceV2Relation) append.table();
     Map options = new HashMap(target);
     scala.collection.Iterator given = append.writeOptions().iterator();
@@ -100,7 +102,7 @@ public final class AppendTemplate {
         .newWriteBuilder(
             new LogicalWriteInfoImpl(
                 UUID.randomUUID().toString(),
-                rows.schema(),
+                query.schema(),
                 new CaseInsensitiveStringMap(options),
                 Optional.empty(),
                 Optional.empty()))
