@@ -181,11 +181,11 @@ class BackfillRun:
 
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
         """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
+        self._note_isolation(hold)
         wanted = self.plan.slices if slices is None else slices
         # A control is compared over the plan's own offsets: what is caught up with later is none of it.
         writers = self._writers(control=slices is None)
         with self._preparing(writers.values(), wanted):
-            self._note_isolation(hold)
             lanes = tuple(
                 Lane(step, self.staging(hold, control=step == CONTROL), writer) for step, writer in writers.items()
             )
@@ -396,7 +396,7 @@ class BackfillRun:
             hold.writer.record_act(action, actor=hold.actor, run_id=self.run_id, details={"what": words})
 
     def _note_isolation(self, hold: Hold) -> None:
-        """Once, before the first record is read: what the certificate at the end is compared with."""
+        """Once, before the first record is read and the user's code is loaded: what the certificate is compared with."""
         if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
             seen = look_at_isolation(self.workplace, self.pipeline)
             hold.intend("isolation", seen, intent=f"{self.run_id}-isolation")

@@ -23,6 +23,8 @@ LATEST = (2**63 - 1) // 1000
 AT_ONCE = 10_000
 PATIENCE = 60.0
 """Seconds without a record after which the broker is taken to be gone."""
+_READERS = ("KafkaRecordToRowConverter", "anabranch.SliceReader")
+"""Where it happens, in the words of Java."""
 _COLUMNS = pa.schema(
     [
         ("key", pa.binary()),
@@ -44,9 +46,9 @@ class PlainReadError(Exception):
 
 
 def died_of_a_timestamp(error: BaseException | None) -> bool:
-    """Whether this is how Spark's reader fails on a record whose timestamp it can't take."""
+    """Whether this is how Spark's reader, or ours, fails on a record whose timestamp it can't take."""
     text = str(error)
-    return "long overflow" in text and "KafkaRecordToRowConverter" in text
+    return "long overflow" in text and any(reader in text for reader in _READERS)
 
 
 def read_plainly(spark: SparkSession, client: Mapping[str, str], topic: str, ranges: Ranges) -> DataFrame:
