@@ -396,7 +396,7 @@ class BackfillRun:
             hold.writer.record_act(action, actor=hold.actor, run_id=self.run_id, details={"what": words})
 
     def _note_isolation(self, hold: Hold) -> None:
-        """Once, before the first record is read and the user's code is loaded: what the certificate is compared with."""
+        """Once, before the user's code is loaded and the first record is read: the certificate is compared with it."""
         if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
             seen = look_at_isolation(self.workplace, self.pipeline)
             hold.intend("isolation", seen, intent=f"{self.run_id}-isolation")
