@@ -1,7 +1,7 @@
 """Data files that are written into a table's folder and belong to no snapshot yet.
 
-Written by Iceberg's own writer, as a rewrite of files is: Spark gives the files back instead of committing them, and
-whoever asked for them commits them together with what was learned while they were written.
+Spark gives the files back instead of committing them, and whoever asked for them commits them together with what was
+learned while they were written.
 """
 
 from __future__ import annotations
@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.target_table import spark_name
-
-_GIVEN_BACK = "rewritten-file-scan-task-set-id"
-"""The option under which Iceberg keeps the files for whoever asks for them by that id."""
-
 
 @dataclass(frozen=True)
 class DataFiles:
@@ -69,27 +64,18 @@ class FilesTemplate:
 
     def planned(self, offsets: Mapping[str, str], tallies: Mapping[str, Any]) -> PlannedFiles:
         """Those of the given offsets, counted by the tallies that stand in for the template's, and not begun."""
-        written = str(uuid4())
-        append = self._template.planned(dict(offsets), {_GIVEN_BACK: written}, dict(tallies))
-        return PlannedFiles(self._spark, self._table, written, append)
+        return PlannedFiles(self._spark, self._table, self._template.planned(dict(offsets), dict(tallies)))
 
 
 @dataclass(frozen=True)
 class PlannedFiles:
     spark: SparkSession
     table: str
-    written: str
     append: Any
 
     def write(self) -> DataFiles:
         """Once."""
-        self.append.run()
+        files = tuple(self.append.run())
         jvm: Any = self.spark._jvm
-        tables, coordinators = (f"org.apache.iceberg.spark.{name}" for name in ("Spark3Util", "FileRewriteCoordinator"))
-        found = getattr(jvm, tables).loadIcebergTable(self.spark._jsparkSession, self.table)
-        coordinator = getattr(jvm, coordinators).get()
-        try:
-            # As an array: the end of a Java iterator is an error here, which PySpark takes 30 ms to look at.
-            return DataFiles(found, tuple(coordinator.fetchNewFiles(found, self.written).toArray()))
-        finally:
-            coordinator.clearRewrite(found, self.written)
+        found = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table)
+        return DataFiles(found, files)

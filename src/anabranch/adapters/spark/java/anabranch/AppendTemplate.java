@@ -3,9 +3,8 @@ package anabranch;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
+import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
@@ -17,10 +16,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
-import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
-import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
@@ -73,40 +69,34 @@ public final class AppendTemplate {
   }
 
   /**
-   * The write of other offsets: `source` has the options of the read that say which, `target` those that say into which
-   * files, and `tallies` who counts instead of the template's own ones, by the ids of those.
+   * The write of other offsets: `source` has the options of the read that say which, and `tallies` who counts instead of the
+   * template's own ones, by the ids of those.
    */
-  public PlannedAppend planned(Map source, Map target, Map tallies) {
+  public PlannedAppend planned(Map source, Map tallies) {
     LogicalPlan read = (LogicalPlan) query.transformDown(reading(source));
     LogicalPlan counted = (LogicalPlan) read.transformAllExpressions(counting(tallies));
+    MadeFiles into = into();
     LogicalPlan write =
         new AppendData(
             append.table(),
             counted,
             append.writeOptions(),
             append.isByName(),
-            new Some(into(target)),
+            new Some(into.write()),
             append.analyzedQuery());
-    return new PlannedAppend(session, write);
+    return new PlannedAppend(session, write, into);
   }
 
-  private Write into(Map target) {
-    DataSourceV2Relation table = (DataSourceV2Relation) append.table();
-    Map options = new HashMap(target);
+  private MadeFiles into() {
+    Map options = new HashMap();
     scala.collection.Iterator given = append.writeOptions().iterator();
     while (given.hasNext()) {
       scala.Tuple2 option = (scala.Tuple2) given.next();
-      options.putIfAbsent(option._1(), option._2());
+      options.put(option._1(), option._2());
     }
-    return ((SupportsWrite) table.table())
-        .newWriteBuilder(
-            new LogicalWriteInfoImpl(
-                UUID.randomUUID().toString(),
-                query.schema(),
-                new CaseInsensitiveStringMap(options),
-                Optional.empty(),
-                Optional.empty()))
-        .build();
+    SparkTable table = (SparkTable) ((DataSourceV2Relation) append.table()).table();
+    SliceWrite ours = new SliceWrite(session, table.table(), options, query.schema());
+    return ours.suits() ? (MadeFiles) ours : new GivenBack(table, options, query.schema());
   }
 
   private AbstractPartialFunction reading(final Map source) {

@@ -33,6 +33,9 @@ public final class FromJson extends JsonFunction {
   }
 
   public InternalRow invoke(UTF8String text) {
+    if (text == null) {
+      return null; // nearly always: the quick way has decoded it
+    }
     return (InternalRow) parser.eval(new GenericInternalRow(new Object[] {text}));
   }
 }

@@ -24,6 +24,14 @@ public final class Periods {
     return (int) Math.floorDiv(micros, DAY);
   }
 
+  /** By its name among Iceberg's transforms; 0 if it is not one of ours. */
+  static long lengthOf(String transform) {
+    if (transform.equals("hour")) {
+      return HOUR;
+    }
+    return transform.equals("day") ? DAY : 0;
+  }
+
   /** Whose place one of ours takes, or null. */
   static String insteadOf(Object expression) {
     if (!(expression instanceof StaticInvoke)) {

@@ -17,13 +17,16 @@ import scala.runtime.AbstractFunction0;
  */
 public final class PlannedAppend {
   private final QueryExecution query;
+  private final MadeFiles into;
 
-  PlannedAppend(SparkSession session, LogicalPlan optimized) {
+  PlannedAppend(SparkSession session, LogicalPlan optimized, MadeFiles into) {
+    this.into = into;
     this.query = new Optimized(session, optimized);
     query.executedPlan();
   }
 
-  public void run() {
+  /** The files, once they are made. As an array: the end of a Java iterator is an error to Python, which takes its time. */
+  public Object[] run() {
     SQLExecution.withNewExecutionId(
         query,
         new Some("append"),
@@ -32,6 +35,7 @@ public final class PlannedAppend {
             return query.executedPlan().executeCollect();
           }
         });
+    return into.files().toArray();
   }
 
   /** Of a plan that needs no optimising any more. */
