@@ -22,7 +22,8 @@ pytestmark = pytest.mark.spark
 
 NAME = "files.orders"
 COLUMNS = (
-    "id string, town string, raw binary, amount decimal(18,2), huge decimal(30,4), weight double, number int, "
+    "id string, town string, raw binary, amount decimal(18,2), rate decimal(9,4), huge decimal(30,4), weight double, "
+    "number int, big bigint, open boolean, day date, here timestamp_ntz, "
     "lines array<struct<item:string,pieces:bigint>>, at timestamp"
 )
 NOON = datetime(2025, 6, 2, 12, tzinfo=timezone.utc)
@@ -60,9 +61,14 @@ def some_rows(count: int, *, towns: int, spread: timedelta = timedelta(hours=3),
             maybe(f"town-{town}" * (town % 5)),
             maybe(chance.randbytes(town % 40)),
             maybe(Decimal(town * 31 - 400) / 100),
+            maybe(Decimal(town * 31 - 400) / 10_000),
             maybe(Decimal(number) * 10**20),
             maybe(chance.choice([0.0, -0.0, float("nan"), 1.5, float(town)])),
             maybe(town),
+            maybe((town - 3) * 2**40),
+            maybe(town % 2 == 0),
+            maybe((NOON - timedelta(days=town)).date()),
+            maybe((NOON + timedelta(microseconds=number)).replace(tzinfo=None)),
             maybe([(f"item-{town % 7}", maybe(number)) for _ in range(town % 3)]),
             NOON + spread * chance.random() - timedelta(microseconds=chance.randrange(2)),
         )
@@ -153,9 +159,20 @@ def test_the_dictionary_of_texts_is_ours(spark: SparkForTests, make: Callable[..
     """Else the comparisons above would be of Iceberg's with itself."""
     make()
     jvm: Any = spark.session._jvm
-    columns = jvm.anabranch.SliceRows.dictionaries()
+    columns = jvm.anabranch.Dictionaries.replaced()
     ours(spark, frame(spark, some_rows(100, towns=5)))
-    assert jvm.anabranch.SliceRows.dictionaries() > columns
+    assert jvm.anabranch.Dictionaries.replaced() > columns
+
+
+def test_columns_that_must_have_a_value(spark: SparkForTests, make: Callable[..., str]) -> None:
+    columns = "id string not null, number int not null, amount decimal(9,2) not null, at timestamp not null"
+    table = make("hours(at)", columns=columns)
+    rows = [(f"o-{number % 9}", number, Decimal(number) / 100, NOON) for number in range(400)]
+    one, other = both(spark, table, frame(spark, rows, columns))
+    assert one == other
+    rows.append((None, 1, Decimal(1), NOON))  # type: ignore[arg-type]
+    with pytest.raises(PySparkException, match=r"(?i)null"):
+        ours(spark, frame(spark, rows, columns.replace(" not null", "")))
 
 
 def test_texts_of_one_hash_are_told_apart(spark: SparkForTests, make: Callable[..., str]) -> None:
