@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.target_table import spark_name
 
+
 @dataclass(frozen=True)
 class DataFiles:
     """Either committed or dropped, by whoever has them."""
