@@ -7,10 +7,13 @@ from datetime import datetime, timezone
 
 import pytest
 
+from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
 from anabranch.gates.evidence import newest_evidence
+from anabranch.plan.live_seen import worst_lag
 from anabranch.plan.rehearsed import STAGES, read_rehearsed
 from anabranch.wiring.cost import keep_estimate
+from anabranch.wiring.live_watch import LiveWatch
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.prospect import look_at_prospect
 from anabranch.wiring.rehearsal import Rehearsal, RehearsalFailedError
@@ -66,6 +69,14 @@ def tells_from_it(shop: Shop, now: datetime) -> None:
     estimate, evidence = keep_estimate(shop.workplace, shop.store, planned, by="ann", now=now)
     assert estimate.rests_on == "a rehearsal"
     assert evidence.found["amount"] == round(estimate.bill.amount, 6) > 0
+
+
+def test_a_slice_that_is_over_before_the_next_look_is_seen_too(shop: Shop) -> None:
+    watch = LiveWatch(shop.workplace, load_pipelines(shop.workplace.loaded)["orders"].pipeline)
+    with watch.watching(), watch.replaying():
+        pass
+    assert [sample.replaying for sample in watch.samples] == [False, True, False]
+    assert worst_lag(watch.samples, replaying=True) == 0
 
 
 def test_a_rehearsal_that_fails_leaves_nothing_and_says_why(shop: Shop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from anabranch.adapters.iceberg.facts import live_history
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -27,6 +27,7 @@ class LiveWatch:
         self._workplace, self._pipeline = workplace, pipeline
         self._client = workplace.kafka.client(CLIENT_ID)
         self._topic = describe_topic(self._client, pipeline.spec.source.topic)
+        self._looking = Lock()
         self._replaying = False
         self._failed: AnabranchError | None = None
         self.samples: list[Sample] = []
@@ -48,9 +49,11 @@ class LiveWatch:
 
     @contextmanager
     def replaying(self) -> Iterator[None]:
+        """A look is taken at its end: it may be over before the next one is due."""
         self._replaying = True
         try:
             yield
+            self._look()
         finally:
             self._replaying = False
 
@@ -63,10 +66,11 @@ class LiveWatch:
                 return
 
     def _look(self) -> None:
-        replaying = self._replaying
-        ends = {p: end for p, (_, end) in offset_ranges(self._client, self._topic).items()}
-        position = self._position()
-        self.samples.append(Sample(time.monotonic(), ends, position, replaying))
+        with self._looking:  # two looks at once could come to be out of order
+            replaying = self._replaying
+            ends = {p: end for p, (_, end) in offset_ranges(self._client, self._topic).items()}
+            position = self._position()
+            self.samples.append(Sample(time.monotonic(), ends, position, replaying))
 
     def _position(self) -> Mapping[int, int] | None:
         """By the consumer group, or where that has nothing by live's own commits."""

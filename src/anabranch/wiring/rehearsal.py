@@ -183,7 +183,8 @@ class Rehearsal:
             started = self.clock()
             with watch.replaying():
                 done = writer.write(piece, staging)
-            found.append(Timed(piece, done.ledger, self.clock() - started))
+                seconds = self.clock() - started
+            found.append(Timed(piece, done.ledger, seconds))
             self.sleep(min(MOST_REST, max(LEAST_REST, found[-1].seconds)))
         return found[1:] or found
 
