@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from anabranch.validate.report import Verdict
+from anabranch.runs.states import State
+from anabranch.validate.report import ValidationRejectedError, Verdict
+from anabranch.wiring.verdicts import NotValidatedError
 from tests.scenarios.backfills import JUNE, Onlooker
-from tests.scenarios.shop import Shop, order
+from tests.scenarios.shop import CONTRACT, Shop, order
 
 
 def late(number: int) -> list[dict[str, Any]]:
@@ -51,6 +54,27 @@ def test_live_commits_by_other_code_are_caught_up_and_those_by_the_same_code_sta
     shop.promote(shop.again(run.run_id), watch := Onlooker())
     assert len(watch.seen) == 1, "what was caught up before is in staging still"
     shop.require(shop.corrected())
+
+
+def test_a_rejection_after_catch_up_stops_the_promotion_and_names_the_check(shop: Shop) -> None:
+    spec: dict[str, Any] = {**CONTRACT["spec"]}  # type: ignore[dict-item]
+    queries = {"no-late-order": {"sql": "SELECT order_id FROM staged WHERE order_id = 'o9000'"}}
+    spec["validation"] = {**spec["validation"], "queries": queries}
+    shop.contract.write_text(json.dumps({**CONTRACT, "spec": spec}))
+    run = shop.plan(slices=1)
+    with pytest.raises(NotValidatedError, match="staging was never validated"):
+        shop.promote(run)
+    assert shop.apply(run).verdict is Verdict.ACCEPTED
+    shop.produce(late(9000))
+    shop.live()
+    before = shop.rows()
+
+    with pytest.raises(ValidationRejectedError, match="no-late-order"):
+        shop.promote(run)
+    assert run.run.state is State.REJECTED
+    with pytest.raises(NotValidatedError, match="the last one rejected snapshot"):
+        shop.promote(shop.again(run.run_id))
+    assert shop.rows() == before
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ import pytest
 from anabranch.gates.evidence import newest_evidence
 from anabranch.gates.scorecard import GateClosedError
 from anabranch.runs.states import State
+from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.shop import TABLE, Shop, hours
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -23,9 +24,12 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     shop.live()
     run = shop.plan()
     before = shop.rows()
+    cold = BackfillRun(shop.workplace, shop.store, run.run_id)
     with pytest.raises(GateClosedError, match="mail to the customer"):
-        shop.apply(run)
+        shop.apply(cold)
     assert run.run.state is State.PLANNED, "nothing was read, and the run can go on"
+    assert "_spark" not in cold.__dict__, "Spark is started after the gates"
+    assert not [name for name in shop.table().metadata.refs if name.startswith("ab_")], "no branch is left behind"
     run.gates.override("side-effects", "the mailer is off")
     shop.apply(run)
     reside(shop, "us")

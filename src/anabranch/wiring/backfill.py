@@ -39,7 +39,7 @@ from anabranch.promote.rollback import Rollback
 from anabranch.promote.target import CommitNote
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
 from anabranch.replay.replayer import Clock, End, Lane, Replayer, SliceWriter, Watch
-from anabranch.replay.staging import StagedSlice, Staging, take_staging
+from anabranch.replay.staging import StagedSlice, Staging, epoch_of, take_staging
 from anabranch.runs.hold import Hold, holding
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
@@ -47,7 +47,7 @@ from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
 from anabranch.runs.states import ACTIVE, Event, State
 from anabranch.validate.charges import ControlStaging
-from anabranch.validate.report import Report, Verdict
+from anabranch.validate.report import Report, Verdict, require_accepted
 from anabranch.wiring.approval import approved_run, require_rollback_authority
 from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.certificate import certified, look_at_isolation
@@ -180,27 +180,32 @@ class BackfillRun:
         return self.target.staged(staging.branch, self.plan.root)
 
     def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
-        """Replay what is not in staging yet: the plan's slices, or those given to catch up."""
-        self._note_isolation(hold)
+        """Replay what is not in staging yet: the plan's slices, or those given to catch up.
+
+        Drift, limits and gates come first. Where one of them refuses, no branch was made, Spark was not started and no
+        user code was loaded.
+        """
         wanted = self.plan.slices if slices is None else slices
         # A control is compared over the plan's own offsets: what is caught up with later is none of it.
-        writers = self._writers(control=slices is None)
+        controlled = self.plan.control is not None and slices is None
+        guard = DriftGuard(
+            self.plan,
+            ProjectPresent(self.workplace, self.pipeline, self.plan),
+            wanted=ranges_of(wanted),
+            needed=lambda: self._needed(wanted, controlled=controlled),
+            flag=lambda drift: self._flag(hold, drift),
+        )
+        limits = limits_of(self.workplace, hold, self.plan, self.contract)
+        guard.check()
+        if slices is None:
+            limits.require_open()
+            self.gates.require_for_replay()
+        self._note_isolation(hold)
+        writers = self._writers(control=controlled)
         with self._preparing(writers.values(), wanted):
             lanes = tuple(
                 Lane(step, self.staging(hold, control=step == CONTROL), writer) for step, writer in writers.items()
             )
-            guard = DriftGuard(
-                self.plan,
-                ProjectPresent(self.workplace, self.pipeline, self.plan),
-                wanted=ranges_of(wanted),
-                needed=lambda: self._needed(lanes, wanted),
-                flag=lambda drift: self._flag(hold, drift),
-            )
-            limits = limits_of(self.workplace, hold, self.plan, self.contract)
-            guard.check()
-            if slices is None:
-                limits.require_open()
-                self.gates.require_for_replay()
         return Replayer(
             hold,
             self.plan,
@@ -279,14 +284,14 @@ class BackfillRun:
                     # The first round may take long. After it there is little left, and live can wait for that.
                     self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
                 self.replay(hold, watch, missed(self.plan, error.behind.commits, so_far))
-                self.validate(hold, now)
+                require_accepted(self.validate(hold, now))
         raise behind
 
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
         """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
         if self.run.state in MIDWAY and ever_accepted(hold.reader, self.run_id):
             self.replay(hold, watch, ())
-            self.validate(hold, now)
+            require_accepted(self.validate(hold, now))
 
     def roll_back(self, hold: Hold, override: str | None = None) -> int:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since.
@@ -337,15 +342,15 @@ class BackfillRun:
     def _writers(self, *, control: bool) -> dict[str, SliceWriter]:
         """By what their slices are called in the journal."""
         own = {SLICE: self._writer()}
-        if self.plan.control is None or not control:
+        if not control:
             return own
         return {**own, CONTROL: control_writer(self._spark, self.workplace, self.plan, self.run_id)}
 
     @contextmanager
     def _preparing(self, writers: Iterable[SliceWriter], wanted: Sequence[Slice]) -> Iterator[None]:
-        """While it is asked whether the replay may be, its query is put together: that takes as long.
+        """Compile the first slice's query while staging is made: both take about as long.
 
-        Its errors come up when the first slice is written, which puts it together again.
+        An error in it surfaces when the first slice is written, which compiles the query again.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="prepare") as meanwhile:
             for writer in writers if wanted else ():
@@ -381,10 +386,18 @@ class BackfillRun:
         client = self.workplace.kafka.client(REPLAY_PREFIX)
         return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
 
-    def _needed(self, lanes: Sequence[Lane], wanted: tuple[Slice, ...]) -> Ranges:
+    def _needed(self, wanted: tuple[Slice, ...], *, controlled: bool) -> Ranges:
         """The offsets still to be read, by whichever code."""
-        there = [{each.slice_id for each in self.staged(lane.staging)} for lane in lanes]
-        return ranges_of(piece for piece in wanted if not all(piece.id in ids for ids in there))
+        there = [self._staged_ids(control=control) for control in ((False, True) if controlled else (False,))]
+        return ranges_of(slice_ for slice_ in wanted if not all(slice_.id in ids for ids in there))
+
+    def _staged_ids(self, *, control: bool) -> set[str]:
+        """The slices in the newest staging branch of the run, or of its control. Makes no branch."""
+        branches = self.target.branches(self.run_id, control=control)
+        if not branches:
+            return set()
+        newest = max(branches, key=epoch_of)
+        return {staged.slice_id for staged in self.target.staged(newest, self.plan.root)}
 
     def _flag(self, hold: Hold, drift: Drift) -> None:
         if not forbids(drift):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval import Judged
 from anabranch.plan.plan import Plan
 from anabranch.promote.promotion import ValidatedRun
@@ -32,7 +33,26 @@ def ever_accepted(reader: RunReader, run_id: str) -> bool:
     return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in verdicts(reader, run_id))
 
 
+class NotValidatedError(AnabranchError):
+    code = "promote.not-validated"
+    exit_code = ExitCode.CONFLICT
+
+
 def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
-    """The staging that validation said yes to last, which promotion compares with staging as it is."""
+    """The staging snapshot that the last validation accepted, which promotion compares with staging as it is.
+
+    Raises NotValidatedError where there was no validation, or the last one rejected.
+    """
     judged = last_accepted(reader, run_id)
-    return ValidatedRun(plan, 0 if judged is None else judged.staging)
+    if judged is None:
+        last = (verdicts(reader, run_id) or [{}])[-1]
+        state = reader.run(run_id).state.value
+        found = f"the last one rejected snapshot {last['staging']}" if last else "staging was never validated"
+        raise NotValidatedError(
+            f"Run {run_id} has no accepted validation: {found}.",
+            untouched=f"The run is {state}; {plan.target.table} is unchanged by this command.",
+            next_step=f"anabranch {'describe' if last else 'retry'} {run_id}",
+            run=run_id,
+            state=state,
+        )
+    return ValidatedRun(plan, judged.staging)
