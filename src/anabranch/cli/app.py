@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from anabranch import __version__
+from anabranch.cli.under_way import note_command
 
 app = typer.Typer(
     name="anabranch",
@@ -32,12 +33,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def anabranch(
+    invoked: typer.Context,
     _version_asked: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of short errors.")] = False,
 ) -> None:
     """Replay history beside production, check it, and join it back in one step."""
+    note_command(invoked.invoked_subcommand or "")
     if debug:
         os.environ["ANABRANCH_DEBUG"] = "1"
 

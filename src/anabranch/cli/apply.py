@@ -9,6 +9,7 @@ import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, Control, ProjectFolder, RunId, run_in_hand
+from anabranch.cli.under_way import note_look
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +51,7 @@ def apply(
             run = submit_contract(workplace, store, file, now=now, actor=actor, control=control)
         else:
             raise typer.BadParameter("give a plan's file, or a contract with -f")
+        note_look(f"anabranch status {run.id}")
         go_on(BackfillRun(workplace, store, run.id), output)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.under_way import note_look
 from anabranch.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def start(
     """Start live, and return once it runs. The target table is made if it is not there. Again is no change."""
     from anabranch.live.pace import Pace
 
+    note_look(f"anabranch live status {pipeline}")
     pace = Pace(interval, max_offsets)
     if foreground:
         from anabranch.live.main import run_here
@@ -75,6 +77,7 @@ def stop(
     output: Output = Format.TABLE,
 ) -> None:
     """Stop live after the batch at hand, and say whether it had to be killed. Nothing is lost or doubled either way."""
+    note_look(f"anabranch live status {pipeline}")
     how = _live(pipeline, project, context).stop(patience=patience)
     document = {"pipeline": pipeline, "stopped": how.value}
     emit(document, output, lambda console: console.print(f"live {pipeline}: {_words(how.value)}"))

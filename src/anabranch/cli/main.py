@@ -7,17 +7,13 @@ from collections.abc import Sequence
 
 from anabranch.cli.app import app, debugging
 from anabranch.cli.output import report
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-
-
-class UnexpectedError(AnabranchError):
-    """A fault of ours, not of the user's."""
-
-    code = "unexpected"
+from anabranch.cli.under_way import internal_error, reset
+from anabranch.errors import AnabranchError, ExitCode
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. No traceback leaves here unless `--debug` asked for it."""
+    reset()
     try:
         app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="anabranch")
     except SystemExit as stop:
@@ -33,16 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as fault:
         if debugging():
             raise
-        report(_unexpected(fault))
+        report(internal_error(fault))
         return int(ExitCode.FAILED)
     return int(ExitCode.DONE)
-
-
-def _unexpected(fault: Exception) -> UnexpectedError:
-    error = UnexpectedError(
-        "Anabranch met something it did not expect.",
-        untouched=NOTHING_TOUCHED + " (as far as this command got; `anabranch doctor` looks again)",
-        next_step="run the same command with `anabranch --debug …` and report what it prints",
-    )
-    error.__cause__ = fault
-    return error

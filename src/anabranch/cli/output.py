@@ -68,7 +68,7 @@ def emit(document: object, output: Format, table: Callable[[Console], None]) -> 
 
 
 def report(error: AnabranchError, output: Format | None = None) -> None:
-    """Say an error on stderr: what happened, why, what is untouched, what to do next."""
+    """Print an error on stderr: what failed, its cause, the state, the next command."""
     if (output or _chosen) is not Format.TABLE:
         typer.echo(json.dumps({"error": error.as_dict()}, ensure_ascii=False, default=str), err=True)
         return
@@ -81,7 +81,7 @@ def report(error: AnabranchError, output: Format | None = None) -> None:
     line("error", "bold red", f"{error.what}  [{error.code}]")
     if error.cause:
         line("cause", "dim", error.cause)
-    line("untouched", "green", error.untouched)
+    line("state", "green", error.untouched)
     line("next", "bold", error.next_step)
 
 

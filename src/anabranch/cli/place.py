@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anabranch.cli.under_way import note_look
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def run_in_hand(run: str, project: Path, context: str | None) -> Iterator[Backfi
                 raise RunUnknownError("last")
             run = runs[-1].id
         store.reader.run(run)
+        note_look(f"anabranch status {run}")
         yield BackfillRun(workplace, store, run)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import Enum
 
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError
 from anabranch.promote.history import Author
+from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
 from anabranch.promote.target import CommitNote, PromotionTarget
 from anabranch.runs.hold import Hold
 from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.lease import SupersededError
 from anabranch.runs.states import Event, State
 
 
@@ -46,15 +49,16 @@ def commit_once(
     """Have `perform` make its one commit, and return the snapshot. A second call after success changes nothing.
 
     `on_record` goes into the audit record of its beginning.
-    An AnabranchError of `perform` means that nothing was committed. After any other error the outcome is unknown
-    until the commit was looked up by its id.
+    An AnabranchError of `perform` means that nothing was committed. After any other error the commit is looked up by
+    its id; OutcomeUnknownError if that does not show it, since it may still be on its way. CommitUnrecordedError if
+    it took effect and could not be recorded. Called again, this settles either.
     """
     done = already_done(hold, target, act)
     if done is not None:
         return done
     # An act begins with the move out of this state, so an intent from before that has no effect to look up.
     hold.give_up(act.step, "never begun")
-    number = hold.number(act.step)
+    number, table = hold.number(act.step), hold.run.target.table
     note = CommitNote(f"{hold.run_id}-{act.step}-{number}", act.author, hold.run_id, hold.epoch)
     entry = hold.intend(act.step, {"number": number}, intent=note.id)
     hold.move(act.begin, on_record)
@@ -66,14 +70,28 @@ def commit_once(
         hold.settle(entry, Outcome.FAILED, {"code": refused.code, "what": refused.what})
         hold.move(Event.BACK_OUT)
         raise
-    except Exception:
-        landed = target.landed(note.id)
+    except Exception as error:
+        landed = _look_up(hold, target, entry)
+        if landed is None:
+            raise OutcomeUnknownError(act.step, note.id, table, hold.run_id) from error
+        snapshot = landed
+    try:
+        _finish(hold, act, entry, snapshot)
+    except SupersededError:
+        raise
+    except AnabranchError as error:
+        raise CommitUnrecordedError(act.step, snapshot, table, hold.run_id) from error
+    return snapshot
+
+
+def _look_up(hold: Hold, target: PromotionTarget, entry: JournalEntry) -> int | None:
+    """The snapshot of this commit, if the table shows it. The intent stays open, for a later call to settle."""
+    with suppress(Exception):  # what failed the commit may fail the look-up too
+        landed = target.landed(entry.id)
         if landed is None:
             hold.settle(entry, Outcome.UNKNOWN)
-            raise
-        snapshot = landed
-    _finish(hold, act, entry, snapshot)
-    return snapshot
+        return landed
+    return None
 
 
 def already_done(hold: Hold, target: PromotionTarget, act: Act) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event as Signal
@@ -90,13 +90,21 @@ def holding(
     stop = Signal()
     renewer = Thread(target=_renew, args=(store.writer, run_id, lease.epoch, ttl, stop), daemon=True, name="lease")
     renewer.start()
-    try:
-        yield Hold(store.reader, store.writer, run_id, lease.epoch, actor)
-    finally:
+    hold = Hold(store.reader, store.writer, run_id, lease.epoch, actor)
+
+    def give_back() -> None:
         stop.set()
         renewer.join()
         if store.reader.lease(run_id).epoch == lease.epoch:
             store.writer.release(run_id, lease.epoch, actor=actor)
+
+    try:
+        yield hold
+    except BaseException:
+        with suppress(AnabranchError):  # what failed is the error to report; a lease not given back expires
+            give_back()
+        raise
+    give_back()
 
 
 def _renew(writer: RunWriter, run_id: str, epoch: int, ttl: timedelta, stop: Signal) -> None:
@@ -105,3 +113,5 @@ def _renew(writer: RunWriter, run_id: str, epoch: int, ttl: timedelta, stop: Sig
             writer.renew(run_id, epoch, ttl)
         except SupersededError:
             return  # whoever works under this epoch is told by the next change it tries
+        except AnabranchError:
+            continue  # a database that is back before the lease expires finds it renewed

@@ -55,7 +55,7 @@ class SupersededError(AnabranchError):
         now = "nobody holds it now" if lease.holder is None else f"{lease.holder} holds it now"
         super().__init__(
             f"Epoch {epoch} may no longer change run {lease.run_id}: it is at epoch {lease.epoch}, and {now}.",
-            untouched=NOTHING_TOUCHED + " Whatever the present holder does goes on.",
+            untouched="The change was refused. Work of the present holder goes on.",
             next_step=f"anabranch status {lease.run_id}",
             run=lease.run_id,
             epoch=epoch,

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -27,6 +27,7 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
+from anabranch.errors import AnabranchError
 from anabranch.plan.asked import contract_hash
 from anabranch.plan.drift import CodeChanged, Drift, LookupGone, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
@@ -171,6 +172,8 @@ class BackfillRun:
                 unused = self.run.state in (State.CLOSING, State.CLOSED)
                 self.target.remove_stray(self.run_id, hold.epoch, unused=unused)
                 raise superseded from (None if isinstance(error, SupersededError) else error)
+            except AnabranchError:
+                pass  # that the database does not answer comes second to what failed
             raise
 
     def staging(self, hold: Hold, *, control: bool = False) -> Staging:
@@ -260,10 +263,17 @@ class BackfillRun:
             limits_of(self.workplace, hold, self.plan, self.contract).require_for_promotion()
             self.gates.require_for_promotion()
         try:
-            return self._catch_up_and_join(hold, watch, now)
-        finally:
-            if isinstance(self.target, WholeTarget):
-                self.target.give_turn_back(self.run_id)
+            snapshot = self._catch_up_and_join(hold, watch, now)
+        except BaseException:
+            with suppress(Exception):  # what failed is the error to report; the turn ends by itself
+                self._give_turn_back()
+            raise
+        self._give_turn_back()
+        return snapshot
+
+    def _give_turn_back(self) -> None:
+        if isinstance(self.target, WholeTarget):
+            self.target.give_turn_back(self.run_id)
 
     def _catch_up_and_join(self, hold: Hold, watch: Watch, now: datetime) -> int:
         for number in range(CATCH_UP_ROUNDS):

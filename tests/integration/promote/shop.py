@@ -20,6 +20,7 @@ from pyiceberg.transforms import HourTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.files import time_axis
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -51,19 +52,21 @@ class Shop:
     """Range: hours 2 and 3. Former rows are `former`, staged rows `staged`, live's rows `live`."""
 
     state: Path
-    catalog: Catalog
+    lake: IcebergCatalog
     store: SqlRunStore
     run_id: str = "run1"
     partitions: PartitionRange = field(init=False)
     plan: Plan = field(init=False)
     numbers: Iterator[int] = field(default_factory=lambda: count(10_000))
+    opened: list[Catalog] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.catalog.create_namespace("shop")
+        catalog = self._open()
+        catalog.create_namespace("shop")
         spec = PartitionSpec(PartitionField(2, 1000, HourTransform(), "at_hour"))
         # Live tries until it gets through, as Spark does; three writers and a promoter give it reason to.
         patient = {"commit.retry.num-retries": "50", "commit.retry.max-wait-ms": "200"}
-        self.catalog.create_table(TABLE, SCHEMA, partition_spec=spec, properties=patient)
+        catalog.create_table(TABLE, SCHEMA, partition_spec=spec, properties=patient)
         for hour in range(6):
             self.write(hour, range(hour * 10, hour * 10 + 5), "former")
         self.partitions = widen(
@@ -83,10 +86,19 @@ class Shop:
     @property
     def target(self) -> IcebergTarget:
         """A fresh client each time, as another process would have."""
-        return IcebergTarget(EmbeddedCatalog.below(self.state).catalog("lake").open(), TABLE)
+        return IcebergTarget(self._open(), TABLE)
 
     def catalog_table(self) -> Table:
-        return EmbeddedCatalog.below(self.state).catalog("lake").open().load_table(TABLE)
+        return self._open().load_table(TABLE)
+
+    def _open(self) -> Catalog:
+        self.opened.append(self.lake.open())
+        return self.opened[-1]
+
+    def close(self) -> None:
+        self.store.close()
+        for each in self.opened:
+            each.close()
 
     def write(self, hour: int, ids: range | list[int], by: str, **options: object) -> None:
         at = DAY + timedelta(hours=hour, minutes=5)
@@ -146,8 +158,10 @@ class Shop:
 
     def roll_back(self) -> int:
         with self.hold() as hold:
-            staging = take_staging(hold, self.plan, self.target)
-            return Rollback(hold, self.target, staging, _no_rows)()
+            return self.rollback(hold)()
+
+    def rollback(self, hold: Hold) -> Rollback:
+        return Rollback(hold, self.target, take_staging(hold, self.plan, self.target), _no_rows)
 
 
 def _no_rows(staging: Staging, note: object) -> int:
@@ -165,4 +179,4 @@ def open_shop(state: Path) -> Shop:
     state.mkdir(parents=True, exist_ok=True)
     embedded = EmbeddedCatalog.below(state)
     embedded.create()
-    return Shop(state, embedded.catalog("lake").open(), open_store(f"sqlite:///{state / 'anabranch.db'}"))
+    return Shop(state, embedded.catalog("lake"), open_store(f"sqlite:///{state / 'anabranch.db'}"))

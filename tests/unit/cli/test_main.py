@@ -15,6 +15,7 @@ import pytest
 from anabranch.cli.app import app
 from anabranch.cli.main import main
 from anabranch.cli.output import Format, Output
+from anabranch.cli.under_way import note_look
 from anabranch.errors import AnabranchError, ExitCode
 
 
@@ -40,11 +41,16 @@ def _nothing() -> None:
     pass
 
 
+def _surprise_with_a_run() -> None:
+    note_look("anabranch status 20250601-ab12")
+    _surprise()
+
+
 @contextmanager
-def sample_command(act: Callable[[], None]) -> Iterator[None]:
+def sample_command(act: Callable[[], None], name: str = "sample") -> Iterator[None]:
     """A real command of the real app, for as long as the test takes."""
 
-    @app.command("sample")
+    @app.command(name)
     def sample(output: Output = Format.TABLE) -> None:
         act()
 
@@ -72,7 +78,7 @@ def test_our_error_is_told_in_four_lines_and_no_traceback(capsys: pytest.Capture
     assert said.err.splitlines() == [
         "error     It broke.  [sample.conflict]",
         "cause     OSError: the cause underneath",
-        "untouched The table is.",
+        "state     The table is.",
         "next      anabranch doctor",
     ]
 
@@ -97,14 +103,34 @@ def test_for_machines_our_error_is_one_line_of_json_on_stderr(output: str, capsy
     }
 
 
-def test_a_fault_of_ours_is_told_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    with sample_command(_surprise):
+def test_an_internal_error_claims_no_state_and_names_the_command_that_shows_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with sample_command(_surprise_with_a_run):
         assert main(["sample"]) == 1
     said = capsys.readouterr().err
-    assert "[unexpected]" in said
-    assert "ZeroDivisionError: nobody saw it coming" in said
-    assert "--debug" in said
-    assert "Traceback" not in said
+    assert said.splitlines() == [
+        "error     Internal error: ZeroDivisionError: nobody saw it coming.  [unexpected]",
+        "state     Unknown: run `anabranch status 20250601-ab12` before you retry.",
+        "next      anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
+    ]
+
+
+def test_the_run_of_one_command_is_not_named_by_the_next(capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_surprise_with_a_run):
+        main(["sample"])
+    capsys.readouterr()
+    with sample_command(_surprise):
+        main(["sample"])
+    assert "Unknown: run `anabranch list --all` before you retry." in capsys.readouterr().err
+
+
+def test_an_internal_error_of_a_command_that_only_reads_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with sample_command(_surprise, "list"):
+        assert main(["list"]) == 1
+    said = capsys.readouterr().err
+    assert "`anabranch list` changes no run, table or topic." in said
+    assert "Unknown" not in said
 
 
 @pytest.mark.parametrize(("act", "kind"), [(_surprise, ZeroDivisionError), (_conflict, SampleError)])

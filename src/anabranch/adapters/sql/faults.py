@@ -10,9 +10,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from anabranch.errors import AnabranchError
 
-_UNTOUCHED = (
-    "Tables, topics and staging are as they were; a change that was under way is on record whole or not at all."
-)
+_UNTOUCHED = "The control database has a change that was under way whole or not at all."
 
 
 class StoreError(AnabranchError):

@@ -1,0 +1,50 @@
+"""Which command is under way, and which one shows what it did: for an exception that no code foresaw."""
+
+from __future__ import annotations
+
+from anabranch.errors import AnabranchError
+
+ONLY_READ = frozenset({"check", "describe", "list", "log", "plan", "schema", "status"})
+"""Commands that change no run, table or topic, however they end."""
+
+_NOT_NOTED = ("", "anabranch list --all")
+_command, _look = _NOT_NOTED
+
+
+class UnexpectedError(AnabranchError):
+    """A fault of ours, not of the user's."""
+
+    code = "unexpected"
+
+
+def reset() -> None:
+    global _command, _look
+    _command, _look = _NOT_NOTED
+
+
+def note_command(name: str) -> None:
+    """The command's name, the first word after `anabranch`."""
+    global _command
+    _command = name
+
+
+def note_look(command: str) -> None:
+    """The command that shows the state of what is being changed, once it is known: `anabranch status RUN`."""
+    global _look
+    _look = command
+
+
+def internal_error(fault: Exception) -> UnexpectedError:
+    """Claims only what holds wherever the exception came from."""
+    what = f"Internal error: {type(fault).__name__}: {fault}".rstrip(".: ") + "."
+    if _command in ONLY_READ:
+        return UnexpectedError(
+            what,
+            untouched=f"`anabranch {_command}` changes no run, table or topic.",
+            next_step=f"anabranch --debug {_command} … shows the traceback; report it",
+        )
+    return UnexpectedError(
+        what,
+        untouched=f"Unknown: run `{_look}` before you retry.",
+        next_step=f"{_look}; `anabranch --debug {_command} …` shows the traceback of a retry",
+    )

@@ -1,0 +1,46 @@
+"""Errors of a commit on production whose effect, or whose record, is not known to be there."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from anabranch.errors import AnabranchError, ExitCode
+
+
+class OutcomeUnknownError(AnabranchError):
+    """The commit was sent, and neither the answer nor the table's history could be read. Production may have it."""
+
+    code = "promote.outcome-unknown"
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+
+    def __init__(self, step: str, commit: str, table: str, run: str) -> None:
+        super().__init__(
+            f"The outcome of {step} commit {commit} on {table} is unknown: the catalog did not confirm it.",
+            untouched=f"Unknown: {table} has all of the commit or nothing of it. The next command looks the commit up "
+            "by its id; it takes effect at most once.",
+            next_step=f"anabranch {step} {run}",
+            run=run,
+            table=table,
+            commit=commit,
+        )
+
+    @property
+    def cause(self) -> str | None:
+        """Its kind only: a catalog's client may quote its settings."""
+        return None if self.__cause__ is None else type(self.__cause__).__name__
+
+
+class CommitUnrecordedError(AnabranchError):
+    """Production has the commit; the control database does not say so yet."""
+
+    code = "promote.unrecorded"
+
+    def __init__(self, step: str, snapshot: int, table: str, run: str) -> None:
+        super().__init__(
+            f"The {step} commit is in {table} (snapshot {snapshot}), but the control database did not record it.",
+            untouched=f"{table} has the {step} commit. The next command finds the commit by its id and records it.",
+            next_step=f"anabranch {step} {run}",
+            run=run,
+            table=table,
+            snapshot=snapshot,
+        )
