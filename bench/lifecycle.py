@@ -120,7 +120,7 @@ def promote(run: BackfillRun) -> None:
 
 def roll_back(run: BackfillRun) -> None:
     with run.hold() as hold:
-        run.roll_back(hold)
+        run.roll_back(hold, "measured")
 
 
 def memory(spark: SparkSession) -> float:
@@ -146,7 +146,7 @@ def measure(place: Bench) -> dict[str, object]:
         # Beside the same work as the large one: a machine that has just overwritten millions of rows is a busy one.
         quick = alternating({**ours, **theirs}, ROUNDS)
         with small.hold() as hold:
-            small.close(hold)
+            small.close(hold, now(), forfeit="measured")
     large = write_contract(place, "large", HOURS)
     losses = [killed(place, large, after) for after in KILLED_AFTER]
     sys.stderr.write(f"  lost by each kill, in slices: {[round(each, 2) for each in losses]}\n")

@@ -79,7 +79,7 @@ def replay(place: Bench, file: Path) -> float:
                 raise AssertionError("the replay did not come to its end")
             took = time.monotonic() - started
             hold.move(Move.CANCEL)
-            run.close(hold)
+            run.close(hold, datetime.now(timezone.utc), forfeit="measured")
     return took
 
 

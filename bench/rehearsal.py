@@ -48,7 +48,7 @@ def measured(workplace: Workplace, planned: Planned) -> float:
         with run.hold() as hold:
             took = seconds(lambda: run.replay(hold, Quiet()))
             hold.move(Event.CANCEL)
-            run.close(hold)
+            run.close(hold, datetime.now(timezone.utc), forfeit="measured")
     return took
 
 

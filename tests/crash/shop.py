@@ -41,6 +41,9 @@ SPAN = timedelta(hours=12)
 RANGE = (BEGINNING + timedelta(hours=1), BEGINNING + timedelta(hours=11))
 BUGGY = "b" * 64
 """The digest of the code that live ran before the fix."""
+ON_CALL = "shop-oncall@example.com"
+"""Whom the contract names for a rollback."""
+FORFEIT = ("--forfeit-rollback", "--reason", "the test is over")
 PATIENCE = 600
 AT_ONCE = 20_000
 """A producer's queue takes so many and no more."""
@@ -251,7 +254,7 @@ class Shop:
             popen = subprocess.Popen(
                 [sys.executable, "-m", "anabranch", *arguments],
                 cwd=self.folder,
-                env={**os.environ, **environment},
+                env={**os.environ, "ANABRANCH_ACTOR": ON_CALL, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.crash import groups
 from tests.crash.checker import Comparison, fate_of
-from tests.crash.shop import BEGINNING, BUGGY, RANGE, SPAN, Shop
+from tests.crash.shop import BEGINNING, BUGGY, FORFEIT, RANGE, SPAN, Shop
 from tests.fixtures.properties import examples
 
 CONTRACT = "contracts/fix-currency.yaml"
@@ -151,7 +151,7 @@ class Story:
         self.compared["promoted again"] = shop.compare(promoted=True)
 
     def _close(self) -> None:
-        close = ("close", "last", "--yes")
+        close = ("close", "last", "--yes", *FORFEIT)
         self._aim(close, CLOSING)
         self.shop.do(*close)
         self.refs = self.shop.refs

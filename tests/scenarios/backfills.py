@@ -153,8 +153,8 @@ class Backfills(Flow):
 
     def roll_back(self, run: BackfillRun) -> int:
         with run.hold() as hold:
-            return run.roll_back(hold)
+            return run.roll_back(hold, "the test is not whom the contract names")
 
     def close(self, run: BackfillRun) -> Mapping[str, object]:
         with run.hold() as hold:
-            return run.close(hold)
+            return run.close(hold, datetime.now(timezone.utc), forfeit="the test is over")

@@ -130,10 +130,12 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     assert team.state == "promoted"
     shop.require(shop.corrected())
     with team.act("ops").hold() as hold:
-        record: Any = team.act("ops").close(hold)
+        record: Any = team.act("ops").close(hold, NOW, forfeit="checked by the readers")
     approvals = record["approvals"]
     assert [each["by"] for each in approvals] == ["bob", "ann", "bob", "bob", "bob"]
     assert [each["ended"] and each["ended"]["how"] for each in approvals[2:]] == ["revoked", "rolled back", None]
+    forfeited = record["rollback"]["forfeited"]
+    assert (forfeited["by"], forfeited["reason"]) == ("ops", "checked by the readers")
     [override] = record["rollback_overrides"]
     assert (override["by"], override["reason"]) == ("ops", "readers complain")
 

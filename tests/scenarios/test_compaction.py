@@ -65,8 +65,7 @@ def test_rollback_after_compaction_and_expiry_of_every_snapshot_that_no_tag_hold
     assert "plan anew" in error.next_step
     shop.require(shop.former())
     assert promoted.run.state is State.ROLLED_BACK
-    with promoted.hold() as hold:
-        assert promoted.close(hold)["verdict"] == "rolled_back"
+    assert shop.close(promoted)["verdict"] == "rolled_back"
 
 
 def test_a_table_compacted_between_the_base_and_the_promotion(shop: Shop) -> None:

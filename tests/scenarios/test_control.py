@@ -80,8 +80,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark:
     shop.promote(shop.again(run.run_id))
     promoted = shop.rows()
     caught_up = json.loads((run.folder / "validation.json").read_text())
-    with run.hold() as hold:
-        run.close(hold)
+    shop.close(run)
     yield Story(shop, run, report, production, staged, watch.seen, caught_up, promoted, set(shop.table().metadata.refs))
     shop.store.close()
 

@@ -47,8 +47,7 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     reside(shop, "eu")
     shop.promote(run)
     shop.require(shop.corrected())
-    with run.hold() as hold:
-        run.close(hold)
+    shop.close(run)
     [kept] = json.loads((run.folder / "closure.json").read_text())["overrides"]
     assert (kept["gate"], kept["reason"]) == ("side-effects", "the mailer is off")
 

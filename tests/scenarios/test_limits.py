@@ -79,7 +79,7 @@ def test_over_budget_stops_between_slices_until_somebody_answers_for_it(
     told = json.loads(capsys.readouterr().out)
     with run.hold() as hold:
         hold.move(Event.CANCEL)
-        closure: Any = run.close(hold)
+        closure: Any = run.close(hold, datetime.now(timezone.utc))
     cost = closure["cost"]
     assert cost["actual"]["amount"] > cost["budget"] == 1e-9
     egress = {each["meter"]: each["quantity"] for each in cost["actual"]["meters"]}["brokerEgress"]

@@ -117,8 +117,7 @@ def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Cal
     shop.promote(run)
     shop.require(shop.corrected())
     assert any(row[0] == "o77778" for row in shop.corrected() - former), "the late order is corrected too"
-    with run.hold() as hold:
-        record = run.close(hold)
+    record = shop.close(run)
     assert record["offsets"] == json.loads(json.dumps(run.plan.document()["source"]["ranges"]))
     assert record["complete_by"] == {"0": "map", "1": "map"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from anabranch.close.horizon import horizon_length
 from anabranch.plan.axis import WholeTable
 from anabranch.plan.completeness import Proof
 from anabranch.plan.intervals import Intervals
@@ -135,6 +136,8 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         yield "control", f"{plan.control[:12]}, replayed beside it over the same offsets; never promoted"
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
+    rollback, length = planned.asked.contract["spec"]["rollback"], horizon_length(planned.asked.contract)
+    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion"
     yield "contract", plan.contract[:12]
 
 

@@ -1,4 +1,4 @@
-"""`anabranch promote`, `rollback` and `close`: join a run into production, take it out again, end it."""
+"""`anabranch promote`, `rollback` and `close`: commit a run to production, restore the former rows, end the run."""
 
 from __future__ import annotations
 
@@ -38,11 +38,23 @@ def promote(
         with backfill.hold() as hold:
             watch = watching(0, backfill.lag)
             snapshot = backfill.promote(hold, watch, datetime.now(timezone.utc))
-        following = f"anabranch rollback {backfill.run_id}, or anabranch close {backfill.run_id}"
+        horizon = backfill.rollback_horizon
+        until = None if horizon is None else horizon.ends_at
+        following = f"anabranch rollback {backfill.run_id}"
+        if until is not None:
+            following += f"; from {until:%Y-%m-%d %H:%M} UTC on anabranch close {backfill.run_id}"
         emit(
-            {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
+            {
+                "run": backfill.run_id,
+                "table": target.table,
+                "snapshot": snapshot,
+                "rollback_until": None if until is None else until.isoformat(),
+                "next": following,
+            },
             output,
-            lambda console: console.print(f"{target.table} has run {backfill.run_id} now, snapshot {snapshot}."),
+            lambda console: console.print(
+                f"Promoted run {backfill.run_id} to {target.table} (snapshot {snapshot}).", markup=False
+            ),
         )
     stderr().print(f"next      {following}", markup=False)
 
@@ -51,7 +63,11 @@ def rollback(
     run: RunId,
     yes: Yes = False,
     override: Annotated[
-        bool, typer.Option("--override", help="Roll back though the roles name others; needs --reason, on the record.")
+        bool,
+        typer.Option(
+            "--override",
+            help="Roll back though the contract and the roles name others; needs --reason, goes on record.",
+        ),
     ] = False,
     reason: Annotated[str | None, typer.Option("--reason", help="Why you override.", show_default=False)] = None,
     project: ProjectFolder = Path(),
@@ -76,7 +92,7 @@ def rollback(
             {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
             output,
             lambda console: console.print(
-                f"{target.table} is without run {backfill.run_id} again, snapshot {snapshot}."
+                f"Rolled back run {backfill.run_id} on {target.table} (snapshot {snapshot}).", markup=False
             ),
         )
     stderr().print(f"next      {following}", markup=False)
@@ -85,24 +101,47 @@ def rollback(
 def close(
     run: RunId,
     yes: Yes = False,
+    forfeit: Annotated[
+        bool,
+        typer.Option(
+            "--forfeit-rollback",
+            help="Close a promoted run within the contract's rollback.horizon; needs --reason, goes on record.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Why the rollback is forfeited.", show_default=False)
+    ] = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """End a run: write its record and remove staging. After that it can't be rolled back or promoted."""
+    """End a run: write its record and remove staging. After that it can't be rolled back or promoted.
+
+    A promoted run is closed once the contract's rollback.horizon is over, counted from its last promotion.
+    """
+    from datetime import datetime, timezone
+
+    from anabranch.close.horizon import require_rollback_given_up
     from anabranch.wiring.approval import require_steering
 
+    if forfeit != bool(reason and reason.strip()):
+        raise typer.BadParameter("--forfeit-rollback and --reason go together")
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "close")
-        table = backfill.plan.target.table
-        state = backfill.run.state.value
+        now = datetime.now(timezone.utc)
+        # Asked before the confirmation, and again under the lease.
+        horizon = backfill.rollback_horizon
+        require_rollback_given_up(backfill.run_id, horizon, now, forfeit=reason)
+        still = "" if horizon is None or not horizon.is_open(now) else f" until {horizon.ends_at:%Y-%m-%d %H:%M} UTC"
         confirm(
-            f"Run {backfill.run_id} is {state}, and stays so. Its staging is removed, and with it the way back.",
-            table,
+            f"Run {backfill.run_id} is {backfill.run.state.value}. Closing removes its staging branch and its tags: it "
+            "can be neither promoted nor rolled back afterwards."
+            + (f"\nIts contract guarantees a rollback{still}; you forfeit it." if still else ""),
+            backfill.plan.target.table,
             yes,
         )
         with backfill.hold() as hold:
-            record = backfill.close(hold)
+            record = backfill.close(hold, now, forfeit=reason)
         file = backfill.folder / "closure.json"
         emit(
             record,

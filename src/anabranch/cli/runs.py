@@ -56,6 +56,8 @@ def status(
         console.print(f"state     {document['state']}", style="bold", markup=False)
         console.print(f"slices    {slices['done']} of {slices['planned']} in staging", markup=False)
         console.print(f"at work   {document['holder'] or 'nobody'}", markup=False)
+        if document["rollback"]:
+            console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
         console.print(f"approval  {document['approval']['words']}", markup=False)
@@ -166,6 +168,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         "slices": {"planned": len(backfill.plan.slices), "done": done},
         "epoch": run.epoch,
         "holder": lease.holder,
+        "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),
         "fault": {"code": run.fault.code, "text": run.fault.text} if run.fault else None,
         "approval": approval_document(backfill, datetime.now(timezone.utc)),
         "may": [event.value for event in legal_events(run.state)],

@@ -1,11 +1,13 @@
-"""Ends a run: what was achieved goes on record, and staging is removed. After that there is no way back."""
+"""Ends a run: writes the closure record and removes staging. A closed run can be neither promoted nor rolled back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from anabranch.close.horizon import require_rollback_given_up, rollback_horizon
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
 from anabranch.gates.approval import approvals_of
@@ -36,13 +38,18 @@ class Closure:
     """Actual against estimate, looked at before staging is removed."""
     keep: Callable[[Mapping[str, object]], None]
     """Writes the record where people find it, whole or not at all."""
+    horizon: timedelta
+    """For how long after a promotion the contract guarantees a rollback."""
+    now: datetime
+    forfeit: str | None = None
+    """The reason for closing a promoted run within the horizon."""
 
     def __call__(self) -> Mapping[str, object]:
         """The closure record. Called again after any crash, it finishes."""
         entry = self._begin()
         reach("close.before")
         self.hold.require()
-        record = self._record(str(entry.details["verdict"]))
+        record = self._record(entry)
         self.keep(record)
         self.target.remove_refs(self.hold.run_id)
         reach("close.after")
@@ -51,23 +58,32 @@ class Closure:
         return record
 
     def _begin(self) -> JournalEntry:
-        """The intent of this closing; the one that is there, if a process ended in the middle of it."""
+        """The intent of this closing, or the recorded one if an earlier process died after it had begun to close.
+
+        Raises RollbackGuaranteedError within the rollback horizon unless the rollback is forfeited. Who forfeits it
+        and why is in the audit record of the transition itself: there is no closed run without it.
+        """
         verdict = self.hold.run.state
+        journal = self.hold.reader.journal(self.hold.run_id)
         if verdict is State.CLOSING:
-            return [entry for entry in self.hold.reader.journal(self.hold.run_id) if entry.step == "close"][-1]
+            return [entry for entry in journal if entry.step == "close"][-1]
+        horizon = rollback_horizon(verdict, journal, self.horizon)
+        rollback = require_rollback_given_up(self.hold.run_id, horizon, self.now, forfeit=self.forfeit)
+        if rollback is not None and rollback["forfeited"] is not None:
+            rollback["forfeited"] = {"by": self.hold.actor, "at": self.now.isoformat(), "reason": rollback["forfeited"]}
         self.hold.give_up("close", "never begun")
         intent = f"{self.hold.run_id}-close-{self.hold.number('close')}"
-        entry = self.hold.intend("close", {"verdict": verdict.value}, intent=intent)
-        self.hold.move(Event.CLOSE)
+        entry = self.hold.intend("close", {"verdict": verdict.value, "rollback": rollback}, intent=intent)
+        self.hold.move(Event.CLOSE, None if rollback is None else {"rollback": rollback})
         return entry
 
-    def _record(self, verdict: str) -> dict[str, object]:
+    def _record(self, closing: JournalEntry) -> dict[str, object]:
         run = self.hold.run
         journal = self.hold.reader.journal(run.id)
         return {
             "format": "anabranch/closure/v1",
             "run": run.id,
-            "verdict": verdict,
+            "verdict": closing.details["verdict"],
             "pipeline": run.pipeline,
             "target": self.plan.target.table,
             "range": _range(self.plan.target.partitions),
@@ -80,6 +96,7 @@ class Closure:
             "complete_by": {str(p): proof.value for p, proof in sorted(self.plan.source.proof.items())},
             "base": self.plan.target.base,
             "approvals": [each.document() for each in approvals_of(self.hold.reader, run)],
+            "rollback": closing.details["rollback"],
             "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),

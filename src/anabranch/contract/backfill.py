@@ -148,11 +148,16 @@ class Budget(Part):
 class Rollback(Part):
     """Who may undo the promotion, and for how long."""
 
-    authority: Words = Field(description="Who may order a rollback.", examples=["shop-oncall@example.com"])
+    authority: Words = Field(
+        description="Who may roll back, besides those whom roles.rollback of the context names; as ANABRANCH_ACTOR or "
+        "the login has it. Anybody else needs --override --reason.",
+        examples=["shop-oncall@example.com"],
+    )
     horizon: Duration = Field(
         default="7d",
         validate_default=True,
-        description="How long the former rows are kept so that a rollback is possible.",
+        description="For how long after a promotion a rollback is guaranteed: `close` is refused until then; 7d if "
+        "left out.",
         examples=["7d"],
     )
 

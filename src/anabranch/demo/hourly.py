@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.demo import proof
-from anabranch.demo.scene import RANGE, StoryError, Watch, await_live, now, replay_and_validate
+from anabranch.demo.scene import FORFEIT_REASON, RANGE, StoryError, Watch, await_live, now, replay_and_validate
 from anabranch.demo.words import Teller
 from anabranch.live.pace import Pace
 from anabranch.live.process import LivePipeline
@@ -45,7 +45,7 @@ class HourlyRevenue:
             backfill = self._from_a_checkpoint(workplace, store)
             self._promote_and_prove(workplace, backfill)
             with backfill.hold() as hold:
-                backfill.close(hold)
+                backfill.close(hold, now(), forfeit=FORFEIT_REASON)
 
     def _live_counts_wrongly(self, workplace: Workplace) -> None:
         self.teller.act(

@@ -18,7 +18,7 @@ from anabranch.contract.load import load_pipelines
 from anabranch.demo import proof
 from anabranch.demo.hourly import HourlyRevenue
 from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
-from anabranch.demo.scene import RANGE, StoryError, Watch, await_live, now, replay_and_validate
+from anabranch.demo.scene import FORFEIT_REASON, RANGE, StoryError, Watch, await_live, now, replay_and_validate
 from anabranch.demo.words import Teller
 from anabranch.live.pace import Pace
 from anabranch.live.process import LivePipeline
@@ -29,6 +29,7 @@ from anabranch.wiring.workplace import Workplace, open_workplace
 
 EVENTS = 200_000
 TRANSFORM = Path("transforms") / "orders.py"
+ROLLBACK_REASON = "The demo rolls back without the on-call engineer that the contract names."
 BUG, FIX = '"GBP": "0.9200"', '"GBP": "1.1700"'
 
 
@@ -118,7 +119,7 @@ class Story:
     def _roll_back_and_prove(self, backfill: BackfillRun) -> None:
         self.teller.act("A way back", "Rolled back: the former rows of the range return, what live wrote since stays.")
         with self.teller.doing("Rolling back."), backfill.hold() as hold:
-            backfill.roll_back(hold)
+            backfill.roll_back(hold, ROLLBACK_REASON)
 
     def _nothing_was_lost(self, workplace: Workplace, sent: list[int]) -> None:
         self.teller.act("The proof", "A plain consumer reads all of Kafka, plain Python recomputes every row.")
@@ -135,8 +136,9 @@ class Story:
         )
 
     def _close(self, backfill: BackfillRun) -> None:
-        with self.teller.doing("The run is closed; its record is kept."), backfill.hold() as hold:
-            record = backfill.close(hold)
+        words = "The run is closed before its rollback horizon is over, by a reason on record; its record is kept."
+        with self.teller.doing(words), backfill.hold() as hold:
+            record = backfill.close(hold, now(), forfeit=FORFEIT_REASON)
         isolation = record["isolation"]
         self.teller.say(f"Isolation held: {isolation['holds']}." if isinstance(isolation, dict) else "")
         self.teller.page(backfill.folder / "validation.html")

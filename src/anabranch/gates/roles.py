@@ -72,8 +72,11 @@ def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
 
 
 def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
-    """Whether a rollback by `who` goes against the roles; `authority` is whom the contract names."""
-    return bool(roles.rollback) and who not in (*roles.rollback, authority)
+    """Whether `who` may roll back only with an override: neither the contract's `authority` nor named by the roles.
+
+    The contract's authority counts in a context that names nobody for `roles.rollback` too.
+    """
+    return who not in (*roles.rollback, authority)
 
 
 def not_rollback_authority(roles: RoleSettings, authority: str, who: str, run: Run) -> NotRollbackAuthorityError:

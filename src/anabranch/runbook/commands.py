@@ -23,10 +23,21 @@ def commands(now: Situation) -> tuple[Block, ...]:
         ("Take approvals back", f'revoke {run} --reason "…"', "until it is promoted", EVERYBODY),
         ("Promote", f"promote {run}", f"validated{' and approved' if now.needs_approval else ''}", promoting(now)),
         ("Roll back", f"rollback {run}", "promoted, and not closed", rolling_back(now)),
-        *_emergency(now),
+        (
+            "Roll back in an emergency",
+            f'rollback {run} --override --reason "…"',
+            "promoted, and not closed",
+            f"{EVERYBODY}; it goes on record",
+        ),
         ("Abandon, before promotion", f"cancel {run}", "then close it", steering(now)),
         ("Abandon, after promotion", f"rollback {run}", "then close it", rolling_back(now)),
-        ("Close", f"close {run}", "promoted, rolled back or cancelled; no way back after it", steering(now)),
+        ("Close", f"close {run}", closing(now), steering(now)),
+        (
+            "Close within the rollback horizon",
+            f'close {run} --forfeit-rollback --reason "…"',
+            "promoted; it can't be rolled back afterwards",
+            f"{steering(now)}; it goes on record",
+        ),
         ("Read what happened", f"log {run}", "always", EVERYBODY),
         ("Write this page anew", f"runbook {run}", "always", EVERYBODY),
     ]
@@ -57,14 +68,14 @@ def promoting(now: Situation) -> str:
 
 
 def rolling_back(now: Situation) -> str:
-    return _people((*now.roles.rollback, now.authority)) if now.roles.rollback else EVERYBODY
+    return _people((*now.roles.rollback, now.authority))
 
 
-def _emergency(now: Situation) -> list[tuple[str, str, str, str]]:
-    if not now.roles.rollback:
-        return []
-    typed = f'rollback {now.run.id} --override --reason "…"'
-    return [("Roll back in an emergency", typed, "promoted, and not closed", f"{EVERYBODY}; it goes on record")]
+def closing(now: Situation) -> str:
+    horizon = now.rollback_horizon
+    if horizon is None:
+        return "rolled back or cancelled; promoted, once the rollback horizon is over"
+    return f"from {horizon.ends_at:%Y-%m-%d %H:%M} on, when the rollback horizon is over"
 
 
 def _people(names: Iterable[str]) -> str:

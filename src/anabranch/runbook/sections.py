@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from anabranch.close.horizon import horizon_length
 from anabranch.gates.approval import Approval
 from anabranch.gates.approval_refusals import explain, next_approval
 from anabranch.plan.axis import WholeTable
+from anabranch.project.quantities import format_duration
 from anabranch.replay.staging import staging_branch
 from anabranch.runbook.book import Block, Code, Paragraph, Runbook, Section, Text, facts, grid
 from anabranch.runbook.commands import commands
@@ -28,7 +30,7 @@ _PRODUCTION = {
     State.ROLLING_BACK: "A rollback is under way. If its process is gone, roll back again: it finds out what happened.",
     State.ROLLED_BACK: "Production has its former rows again, with all that live wrote since.",
     State.CLOSING: "Staging is being removed. Close again to finish; production no longer changes.",
-    State.CLOSED: "The run is over, and there is no way back through it. Its closure record says what was achieved.",
+    State.CLOSED: "The run is closed and can't be rolled back. Its closure record says what was achieved.",
 }
 
 
@@ -80,7 +82,7 @@ def _contract(now: Situation) -> Iterator[Block]:
             ("Only partitions", _plain(now.spec["partitions"]) if "partitions" in now.spec else None),
             ("Expected", _plain(now.spec["expect"]) if "expect" in now.spec else None),
             ("To be true after", _plain(asked) if asked else None),
-            ("Way back kept for", str(now.spec["rollback"].get("horizon", ""))),
+            ("Rollback guaranteed for", f"{format_duration(horizon_length(now.contract))} after a promotion"),
             ("Contract", Code(now.run.contract_hash)),
             ("Plan", Code(now.plan.hash)),
             ("Code", Code(now.plan.code)),

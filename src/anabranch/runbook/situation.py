@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
 from anabranch.gates.approval import Approval, Standing
 from anabranch.gates.evidence import Evidence
 from anabranch.plan.plan import Plan
@@ -48,6 +49,11 @@ class Situation:
     def authority(self) -> str:
         """Whom the contract names for a rollback."""
         return str(self.spec["rollback"]["authority"])
+
+    @property
+    def rollback_horizon(self) -> RollbackHorizon | None:
+        """The horizon of the promotion that production has, open or over. None if it has none of this run."""
+        return rollback_horizon(self.run.state, self.journal, horizon_length(self.contract))
 
     def measured(self, *kinds: str) -> list[Evidence]:
         return [each for each in self.evidence if each.kind in kinds]

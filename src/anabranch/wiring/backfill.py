@@ -21,6 +21,7 @@ from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.close.closure import Closure
+from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
 from anabranch.close.isolation import REPLAY_PREFIX, Certificate
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.code import code_digest
@@ -322,7 +323,14 @@ class BackfillRun:
 
         return Rollback(hold, self.target, self.staging(hold), by_rows)()
 
-    def close(self, hold: Hold) -> Mapping[str, object]:
+    @property
+    def rollback_horizon(self) -> RollbackHorizon | None:
+        """The horizon of the promotion that production has. None: closing the run gives up no rollback."""
+        length = horizon_length(self.store.reader.documents(self.run_id).contract)
+        return rollback_horizon(self.run.state, self.store.reader.journal(self.run_id), length)
+
+    def close(self, hold: Hold, now: datetime, *, forfeit: str | None = None) -> Mapping[str, object]:
+        """Write the closure record and remove staging. `forfeit`: why a promotion is closed within its horizon."""
         from anabranch.close.record import read_record, write_record
 
         def keep(record: Mapping[str, object]) -> None:
@@ -340,6 +348,9 @@ class BackfillRun:
             certify=lambda: self._certificate(hold),
             cost=lambda: cost_record(self.workplace, hold.reader, self.plan, self.run_id, self.contract),
             keep=keep,
+            horizon=horizon_length(hold.reader.documents(self.run_id).contract),
+            now=now,
+            forfeit=forfeit,
         )()
 
     @cached_property

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
 
@@ -234,4 +234,4 @@ def _end(backfill: BackfillRun, hold: Hold) -> Mapping[str, Any]:
     """Give the run up, whatever state it is in, and remove its staging."""
     if (backfill.run.state, Event.CANCEL) in TRANSITIONS:
         hold.move(Event.CANCEL, {"reason": "a drill is never promoted"})
-    return backfill.close(hold)
+    return backfill.close(hold, datetime.now(timezone.utc))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.integration.windows.checker import Order, Rows, order_of
-from tests.scenarios.backfills import JUNE, Backfills, open_scene, write_scene
+from tests.scenarios.backfills import JUNE, NOW, Backfills, open_scene, write_scene
 from tests.scenarios.windowed_live import WindowedLive
 
 from anabranch.contract.kept_code import CodeStore
@@ -133,7 +133,7 @@ class Revenue(Backfills):
     def give_up(self, run: BackfillRun) -> None:
         with run.hold() as hold:
             hold.move(Event.CANCEL)
-            run.close(hold)
+            run.close(hold, NOW)
 
     def staged(self, run: BackfillRun) -> Rows:
         return self.rows(max(run.target.branches(run.run_id), key=epoch_of))

@@ -15,6 +15,9 @@ from anabranch.cli.main import main
 from anabranch.gates.evidence import keep_evidence
 from anabranch.plan.file import write_plan_file
 from anabranch.plan.planner import Planned
+from anabranch.runs.hold import holding
+from anabranch.runs.journal import Outcome
+from anabranch.runs.states import Event
 from anabranch.wiring.backfill import submit
 from anabranch.wiring.workplace import Workplace, open_workplace
 
@@ -165,3 +168,47 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
     assert "2025-07-01 00:00: too old" in text
     assert "Approved by bob" in text
     assert planned.plan.hash in Path(kept["page"]).read_text()
+
+
+def promoted(workplace: Workplace, run: str) -> None:
+    """As on record only: production is not looked at by what follows."""
+    with workplace.store() as store, holding(store, run, holder="test", actor="ann") as hold:
+        for event in (Event.START, Event.STAGE, Event.ACCEPT):
+            hold.move(event)
+        entry = hold.intend("promote", intent=f"{run}-promote-1")
+        hold.move(Event.PROMOTE)
+        hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": 1})
+        hold.move(Event.FINISH_PROMOTION)
+
+
+def test_closing_within_the_rollback_horizon_names_its_end_and_changes_nothing(
+    command: Command, workplace: Workplace, run: str
+) -> None:
+    promoted(workplace, run)
+    _, status, _ = command("ann", "status", run)
+    code, _, said = command("ann", "close", run, "--yes")
+    assert (code, "close.rollback-horizon" in said) == (3, True)
+    assert status["rollback"]["ends_at"] in said
+    assert command("ann", "status", run)[1]["state"] == "promoted"
+    command("ann", "runbook", run)
+    text = (workplace.state / "runs" / run / "runbook.md").read_text()
+    assert f"from {status['rollback']['ends_at'][:16].replace('T', ' ')} on, when the rollback horizon is over" in text
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--forfeit-rollback",), ("--reason", "now"), ("--forfeit-rollback", "--reason", " ")]
+)
+def test_forfeiting_a_rollback_has_a_reason(command: Command, run: str, arguments: tuple[str, ...]) -> None:
+    code, _, said = command("ann", "close", run, "--yes", *arguments)
+    assert (code, "go together" in said) == (2, True)
+
+
+def test_the_contracts_rollback_authority_counts_in_a_context_that_names_nobody(
+    command: Command, workplace: Workplace, run: str
+) -> None:
+    file = workplace.folder / "anabranch.yaml"
+    file.write_text(file.read_text().replace("rollback: [oncall]", "rollback: []", 1))
+    promoted(workplace, run)
+    code, _, said = command("eve", "rollback", run, "--yes")
+    assert (code, "rollback.not-authority" in said) == (3, True)
+    assert "oncall may roll back" in said

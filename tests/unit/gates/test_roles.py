@@ -79,7 +79,8 @@ def test_what_they_refuse_and_whom_they_name() -> None:
 
 
 def test_a_rollback_is_for_whom_roles_or_contract_name_and_an_override_for_all_others() -> None:
-    assert not needs_override(OPEN, "lead", "anybody")
+    assert not needs_override(OPEN, "lead", "lead")
+    assert needs_override(OPEN, "lead", "anybody"), "the contract counts where the context names nobody"
     assert not needs_override(NAMED, "lead", "oncall")
     assert not needs_override(NAMED, "lead", "lead")
     assert needs_override(NAMED, "lead", "ops")
