@@ -19,7 +19,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from anabranch.adapters.jvm.artifacts import cache_folder
+from anabranch.adapters.jvm.artifacts import ArtifactCache, cache_folder, digest, locked
 from anabranch.adapters.jvm.java import Java
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 
@@ -47,16 +47,42 @@ def function(*name: str, given: Sequence[Column]) -> Column:
 
 
 def functions_jar(java: Java, jars: Sequence[Path], folder: Path | None = None) -> Path:
-    """The jar with them, made now if there is none of these sources for this Spark, which has `jars` beside its own."""
-    sources = sorted(SOURCES.rglob("*.java"))
-    said = b"\0".join([pyspark.__version__.encode(), *(each.read_bytes() for each in sources)])
-    jar = (folder or cache_folder()) / "functions" / hashlib.sha256(said).hexdigest()[:16] / "anabranch-functions.jar"
+    """The jar with the functions, compiled against Spark's own jars and `jars` unless the cache has that very one."""
+    key = functions_key(java, _spark_jars(), jars)
+    jar = (folder or cache_folder()) / "functions" / key / "anabranch-functions.jar"
     if not jar.is_file():
         try:
-            _make(java, sources, jars, jar)
+            _make(java, _sources(), jars, jar)
         except (OSError, subprocess.SubprocessError) as error:
             raise _not_compiled(str(error), "make the cache folder writable, or set ANABRANCH_CACHE") from error
     return jar
+
+
+def functions_key(java: Java, spark_jars: Sequence[Path], jars: Sequence[Path]) -> str:
+    """What the compiled classes depend on: sources, Java, Spark and every jar that they are compiled against.
+
+    Classes of another Iceberg or Kafka client would load and fail in the middle of a slice, if at all. Spark's own jars
+    count by name and size, because they are hundreds; `jars` by their bytes, for which locked ones have a checksum.
+    """
+    cache = ArtifactCache()
+    checksums = {cache.path(each): each.sha256 for each in locked("spark")}
+    parts = [
+        f"java {java.major}",
+        f"pyspark {pyspark.__version__}",
+        *(f"{each.name} {each.stat().st_size}" for each in spark_jars),
+        *(f"{each.name} {checksums.get(each) or digest(each)}" for each in jars),
+        *(f"{each.name} {digest(each)}" for each in _sources()),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _sources() -> list[Path]:
+    return sorted(SOURCES.rglob("*.java"))
+
+
+def _spark_jars() -> list[Path]:
+    home = Path(_find_spark_home())  # type: ignore[no-untyped-call]
+    return sorted((home / "jars").glob("*.jar"))
 
 
 def _make(java: Java, sources: list[Path], jars: Sequence[Path], jar: Path) -> None:
@@ -70,12 +96,12 @@ def _make(java: Java, sources: list[Path], jars: Sequence[Path], jar: Path) -> N
 
 def _compile(java: Java, sources: list[Path], jars: Sequence[Path], classes: Path) -> Path:
     classes.mkdir()
-    own = Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
-    known = os.pathsep.join(str(each) for each in (*sorted(own.glob("*.jar")), *jars))
+    own = _spark_jars()
+    known = os.pathsep.join(str(each) for each in (*own, *jars))
     command: list[str | Path] = [
         java.executable,
         "-cp",
-        f"{own}/*",
+        os.pathsep.join(str(each) for each in own),
         _COMPILER,
         "-d",
         classes,
