@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from datetime import datetime, timezone
+from typing import Any
 
 from anabranch.demo.words import Teller
+from anabranch.errors import AnabranchError
 from anabranch.live.process import LivePipeline
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone
@@ -19,8 +22,17 @@ RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzi
 FORFEIT_REASON = "The demo is over, and its table with it."
 
 
-class StoryError(RuntimeError):
-    """The demo's own check failed: what it tells would not be true."""
+class StoryError(AnabranchError):
+    """The demo's own check failed: what it says would not be true. The command ends with exit code 1."""
+
+    code = "demo.not-as-told"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The demo did not come out as it should: {what}.",
+            untouched="Only the demo's own folder was written; it is kept as it is, for a look.",
+            next_step="anabranch demo --verbose; if it fails again, report it with what it prints",
+        )
 
 
 class Watch:
@@ -38,6 +50,12 @@ class Watch:
 
     def interrupted(self) -> bool:
         return False
+
+
+def require_same(wanted: Counter[Any], have: Counter[Any]) -> None:
+    """The proof: production has every expected row as often as it should, and no other."""
+    if wanted != have:
+        raise StoryError(f"{(wanted - have).total():,} rows missing, {(have - wanted).total():,} rows too many")
 
 
 def now() -> datetime:

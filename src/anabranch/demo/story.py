@@ -18,7 +18,7 @@ from anabranch.contract.load import load_pipelines
 from anabranch.demo import proof
 from anabranch.demo.hourly import HourlyRevenue
 from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
-from anabranch.demo.scene import FORFEIT_REASON, RANGE, StoryError, Watch, await_live, now, replay_and_validate
+from anabranch.demo.scene import FORFEIT_REASON, RANGE, Watch, await_live, now, replay_and_validate, require_same
 from anabranch.demo.words import Teller
 from anabranch.live.pace import Pace
 from anabranch.live.process import LivePipeline
@@ -128,8 +128,7 @@ class Story:
             wanted = proof.expected(workplace.kafka.client("proof"), RANGE, self.events)
             table = workplace.catalog.open().load_table("shop.orders")
             have = proof.found(table)
-        if wanted != have:
-            raise StoryError(f"{(wanted - have).total()} rows missing, {(have - wanted).total()} rows too many")
+        require_same(wanted, have)
         self.teller.say(
             f"{have.total():,} rows, each exactly once: right inside the range, untouched outside it, and none of the "
             f"{sum(sent):,} orders lost that live took in meanwhile."
