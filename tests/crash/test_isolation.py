@@ -46,7 +46,7 @@ def test_a_run_that_commits_for_another_group_is_found_out(crash_shop: Shop) -> 
     transform.write_text(transform.read_text() + meddler)
     ended = shop.start("apply", "-f", CONTRACT, ANABRANCH_CRASH_AT="slice.write.after").wait()
     assert ended.code == -signal.SIGKILL, ended
-    shop.do("cancel", "last")
+    shop.do("cancel", "last", "--yes")
     shop.do("close", "last", "--yes")
     isolation = shop.closure["isolation"]
     assert isolation["holds"] is False

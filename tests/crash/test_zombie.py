@@ -48,7 +48,7 @@ def test_a_driver_continued_after_its_run_was_closed_leaves_no_staging(crash_sho
     shop = crash_shop
     shop.live(shop.sell(EVENTS), BUGGY)
     zombie = _stopped(shop, "apply", "-f", CONTRACT, at="branch.before")
-    shop.do("cancel", "last")
+    shop.do("cancel", "last", "--yes")
     shop.do("close", "last", "--yes")
     _continued_in_vain(shop, zombie)
     assert set(shop.refs) == {"main"}

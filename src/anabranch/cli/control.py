@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
 
 if TYPE_CHECKING:
     from anabranch.replay.controls import Wish
@@ -42,15 +42,29 @@ def resume(
 
 
 def cancel(
-    run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
+    run: RunId,
+    yes: Yes = False,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
 ) -> None:
-    """Give a run up before it is promoted. Its range is free at once; `anabranch close` removes its staging."""
+    """Give a run up before it is promoted, for good: it can't be resumed. `anabranch close` removes its staging.
+
+    A run that is being replayed is cancelled after the slice at hand; its range is free from then on.
+    """
     from anabranch.replay.controls import Wish
-    from anabranch.runs.states import Event
+    from anabranch.runs.states import Event, next_state
     from anabranch.wiring.approval import require_steering
 
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "cancel")
+        next_state(backfill.run.state, Event.CANCEL)  # refused before anybody is asked
+        confirm(
+            f"Run {backfill.run_id} is {backfill.run.state.value}. A cancelled run can't be resumed or promoted. "
+            "Production is not changed.",
+            backfill.plan.target.table,
+            yes,
+        )
         if _worked_on(backfill):
             _ask(backfill, Wish.CANCEL)
             says = "will be cancelled after the slice at hand"

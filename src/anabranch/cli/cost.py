@@ -29,7 +29,7 @@ def cost(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Price a contract by the project's price book, or what a run has used. Starts no JVM, changes nothing.
+    """Price a contract by the project's price book, or what a run has used. Starts no JVM, changes no data.
 
     An estimate is kept on record; the cost gate and the closure record compare with it.
     """

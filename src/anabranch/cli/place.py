@@ -60,7 +60,9 @@ def confirm(question: str, table: str, yes: bool) -> None:
     answer = typer.prompt(f"Type the table's name ({table}) to go on", err=True) if sys.stdin.isatty() else ""
     if answer.strip() != table:
         raise NotConfirmedError(
-            "That was not the table's name." if answer else "Nobody is there to ask.",
+            f"Not confirmed: {answer!r} is not the table's name, {table}."
+            if answer
+            else "Confirmation required, but stdin is not a terminal or nothing was typed.",
             untouched=NOTHING_TOUCHED,
-            next_step="run the same command again and type the name, or add --yes in a script",
+            next_step="run the same command again and type the table's name, or pass --yes",
         )

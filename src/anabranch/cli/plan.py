@@ -9,6 +9,7 @@ import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import Control
+from anabranch.plan.slices import SIZE_IN_WORDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +27,7 @@ def plan(
     ] = None,
     slice_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Offsets in one slice.", show_default="200000, or a quarter of a small range"),
+        typer.Option(min=1, help="Offsets in one slice.", show_default=SIZE_IN_WORDS),
     ] = None,
     control: Control = False,
     project: Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")] = Path(),

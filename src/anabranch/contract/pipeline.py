@@ -154,13 +154,20 @@ class Target(Part):
 
 
 class Live(Part):
-    """What live must keep to; a replay slows down when it does not."""
+    """Limits for live beside a replay. A rehearsal is compared with them; no running replay is slowed down by them."""
 
     max_lag_records: Positive | None = Field(
-        default=None, description="The most records live may be behind.", examples=[100000]
+        default=None,
+        description="The most records live may be behind. The capacity gate and the forecast of `plan` and `rehearse` "
+        "compare the lag that the last rehearsal measured with it; no running replay is slowed down by it yet.",
+        examples=[100000],
     )
     max_latency: Duration | None = Field(
-        default=None, description="The longest an event may take to reach the table.", examples=["2m"]
+        default=None,
+        description="The longest an event may take to reach the table. The capacity gate and the forecast of `plan` "
+        "and `rehearse` compare the latency that the last rehearsal measured with it; no running replay is slowed "
+        "down by it yet.",
+        examples=["2m"],
     )
 
 
@@ -209,7 +216,7 @@ class PipelineSpec(Part):
         description="The group to which live commits its progress, so that Kafka's tools show its lag.",
         examples=["shop-orders"],
     )
-    live: Live = Field(default=Live(), description="What live must keep to.", examples=[{"maxLatency": "2m"}])
+    live: Live = Field(default=Live(), description="Limits for live beside a replay.", examples=[{"maxLatency": "2m"}])
     state: StateKeeping = Field(
         default=StateKeeping(),
         description="Which states are kept to replay from: of the table (classes upsert and ordered), or of the stream "

@@ -76,18 +76,20 @@ class Range(Part):
     )
     timestamps: Span | None = Field(
         default=None,
-        description="Records that Kafka has timestamped in this span.",
+        description="Records that Kafka has timestamped in this span. Not built yet: `plan` refuses it.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],
     )
     offsets: Annotated[Mapping[str, OffsetSpan], AfterValidator(_partition_numbers), Field(min_length=1)] | None = (
         Field(
             default=None,
-            description="Offsets for each partition, by its number.",
+            description="Offsets for each partition, by its number. Not built yet: `plan` refuses it.",
             examples=[{"0": {"from": 0, "to": 100000}}],
         )
     )
     since_snapshot: Positive | None = Field(
-        default=None, description="What came after this snapshot of the target.", examples=[8345213987412]
+        default=None,
+        description="What came after this snapshot of the target (classes upsert and ordered).",
+        examples=[8345213987412],
     )
     everything: Literal[True] | None = Field(default=None, description="All the history there is.", examples=[True])
 

@@ -40,26 +40,26 @@ def judge(bootstrap: str, cluster: Cluster) -> Finding:
     missing = _missing(cluster.protocol)
     if missing:
         return yellow("kafka", f"{version}, {brokers}, without {', '.join(missing)}", _CONSEQUENCES[missing[0]])
-    return green("kafka", f"{version}, {brokers}; {', '.join([*_CONSEQUENCES, *_settings(cluster)])}")
+    unused = [name for name, offered in _unused(cluster.protocol).items() if offered]
+    offers = [f"{', '.join(unused)} (not used by Anabranch yet)"] if unused else []
+    return green("kafka", f"{version}, {brokers}; {', '.join([*_CONSEQUENCES, *_settings(cluster), *offers])}")
 
 
 _CONSEQUENCES = {
     "topic ids": "use Kafka 2.8 or later: here a topic made anew under its old name goes unnoticed",
-    "transactions": "use Kafka 0.11 or later: here a topic can't be a target",
-    "idempotent writes": "use Kafka 0.11 or later: here a topic can't be a target",
-    "client quotas": "use Kafka 2.6 or later: here only the client itself holds a replay to its budget",
+    "transactions": "use Kafka 0.11 or later: here records of aborted transactions can't be told from committed ones",
 }
-"""Features a replay uses, and what it means to be without one."""
+"""Features that every replay uses, and what it means to be without one."""
 
 
 def _missing(protocol: Protocol) -> list[str]:
-    has = {
-        "topic ids": protocol.topic_ids,
-        "transactions": protocol.transactions,
-        "idempotent writes": protocol.idempotence,
-        "client quotas": protocol.quotas,
-    }
+    has = {"topic ids": protocol.topic_ids, "transactions": protocol.transactions}
     return [feature for feature in _CONSEQUENCES if not has[feature]]
+
+
+def _unused(protocol: Protocol) -> dict[str, bool]:
+    """What nothing of Anabranch relies on yet: no replay writes to a topic, and none is held by a broker's quota."""
+    return {"idempotent writes": protocol.idempotence, "client quotas": protocol.quotas}
 
 
 def _settings(cluster: Cluster) -> list[str]:

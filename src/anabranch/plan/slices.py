@@ -47,6 +47,11 @@ USUAL_SLICES = 24
 """What a crash costs is half a slice and what was begun of the next ones: a twentieth of the work."""
 MOST_SLICES = 1_000
 """Each is a commit to the table, which knows all of them."""
+SIZE_IN_WORDS = (
+    f"half of a small range, from {FEWEST_OFFSETS:,} to {OFFSETS_PER_SLICE:,} offsets; "
+    f"1/{USUAL_SLICES} of a large one, up to {MOST_OFFSETS:,}; more only to stay within {MOST_SLICES:,} slices"
+)
+"""What `slice_size` decides, for people."""
 
 
 def slice_size(ranges: Ranges) -> int:

@@ -35,7 +35,9 @@ class ContextSettings(Part):
         default=DatabaseSettings(), description="Where the memory of runs is kept.", examples=[{"url": "embedded"}]
     )
     metrics: MetricsSettings = Field(
-        default=MetricsSettings(), description="Where the metrics are served.", examples=[{"port": 9464}]
+        default=MetricsSettings(),
+        description="Where metrics will be served. Nothing serves any yet.",
+        examples=[{"port": 9464}],
     )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),

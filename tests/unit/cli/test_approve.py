@@ -115,7 +115,7 @@ def test_an_author_who_approved_the_plan_beforehand_is_found_out(
 
 
 def test_a_run_that_waits_for_nobody_is_not_approved(command: Command, run: str) -> None:
-    assert command("ann", "cancel", run)[0] == 0
+    assert command("ann", "cancel", run, "--yes")[0] == 0
     code, _, said = command("bob", "approve", run)
     assert code == 4
     assert "approval.nothing-to-approve" in said
@@ -130,6 +130,15 @@ def test_steering_is_for_operators_and_the_author_and_pausing_for_everybody(comm
     assert command("eve", "pause", run)[0] == 0
     assert command("ops", "throttle", run, "--rate", "1MiB")[0] == 0
     assert command("ann", "resume", run)[0] == 0
+
+
+def test_cancelling_is_confirmed_and_refused_where_it_comes_too_late(command: Command, run: str) -> None:
+    code, _, said = command("ann", "cancel", run)
+    assert (code, "cli.not-confirmed" in said) == (3, True)
+    assert command("ann", "status", run)[1]["state"] == "planned"
+    assert command("ann", "cancel", run, "--yes")[1]["state"] == "cancelled"
+    code, _, said = command("ann", "cancel", run)
+    assert (code, "run.illegal-transition" in said) == (4, True), "refused before anybody is asked"
 
 
 @pytest.mark.parametrize("arguments", [("--override",), ("--reason", "now")])

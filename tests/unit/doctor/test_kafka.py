@@ -17,17 +17,23 @@ CLUSTER = Cluster("id", (1, 2, 3), MODERN, authorizer="", tiered=False)
 def test_a_modern_cluster_is_green_with_version_brokers_and_features() -> None:
     found = judge("a:1", CLUSTER)
     assert found.level is Level.GREEN
-    for words in ("Kafka 4.3 (metadata.version 30)", "3 brokers at a:1", "transactions", "client quotas", "no ACLs"):
+    for words in ("Kafka 4.3 (metadata.version 30)", "3 brokers at a:1", "topic ids, transactions, no ACLs"):
         assert words in found.says
+
+
+def test_what_anabranch_does_not_use_is_called_that_and_may_be_missing() -> None:
+    assert judge("a:1", CLUSTER).says.endswith("idempotent writes, client quotas (not used by Anabranch yet)")
+    plain = replace(MODERN, quotas=False, idempotence=False)
+    found = judge("a:1", replace(CLUSTER, protocol=plain))
+    assert found.level is Level.GREEN
+    assert "not used" not in found.says
 
 
 @pytest.mark.parametrize(
     ("protocol", "words"),
     [
         (replace(MODERN, topic_ids=False), "without topic ids"),
-        (replace(MODERN, quotas=False), "without client quotas"),
         (replace(MODERN, transactions=False), "without transactions"),
-        (replace(MODERN, idempotence=False), "without idempotent writes"),
     ],
 )
 def test_what_a_cluster_lacks_is_yellow_with_its_consequence(protocol: Protocol, words: str) -> None:

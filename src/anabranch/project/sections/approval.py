@@ -8,7 +8,7 @@ from anabranch.project.model import Part, Switch, Words
 from anabranch.project.quantities import Duration
 
 People = tuple[Words, ...]
-"""Names as ANABRANCH_ACTOR or the machine's login give them. Nobody named: open to everybody."""
+"""Names as ANABRANCH_ACTOR or the machine's login give them."""
 
 
 class ApprovalSettings(Part):
@@ -34,7 +34,7 @@ class ApprovalSettings(Part):
 
 
 class RoleSettings(Part):
-    """Who may what, by name. A role with nobody named is open to everybody."""
+    """Who may what, by name. With nobody named approvers and operators are open to everybody; rollback is not."""
 
     approvers: People = Field(
         default=(), description="Who may approve a run, if it is not their own.", examples=[["dana@example.com"]]
@@ -46,6 +46,7 @@ class RoleSettings(Part):
     )
     rollback: People = Field(
         default=(),
-        description="Who may roll back, besides whom the contract names. Anybody else has to override, on the record.",
+        description="Who may roll back, besides the contract's rollback.authority. Anybody else has to override, on "
+        "record.",
         examples=[["shop-oncall@example.com"]],
     )

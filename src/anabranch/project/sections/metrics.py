@@ -19,10 +19,12 @@ def _address(text: str) -> str:
 
 
 class MetricsSettings(Part):
-    """Where the metrics are served."""
+    """Where metrics will be served. Nothing serves any yet."""
 
     port: Port | None = Field(
-        default=None, description="The port to serve metrics on; leave out to serve none.", examples=[9464]
+        default=None,
+        description="The port to serve metrics on. Nothing serves metrics yet: it has no effect.",
+        examples=[9464],
     )
     bind: Annotated[str, AfterValidator(_address)] = Field(
         default="127.0.0.1",
