@@ -137,7 +137,8 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
     rollback, length = planned.asked.contract["spec"]["rollback"], horizon_length(planned.asked.contract)
-    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion"
+    kept = "; keep main's snapshots as long, live's commits are replayed by them" if plan.strategy.whole_table else ""
+    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{kept}"
     yield "contract", plan.contract[:12]
 
 

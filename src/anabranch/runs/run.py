@@ -9,7 +9,7 @@ from datetime import datetime
 
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.runs.ranges import TargetRange
-from anabranch.runs.states import State
+from anabranch.runs.states import TRANSITIONS, Event, State
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -116,7 +116,8 @@ class RangeHeldError(AnabranchError):
             f"Run {holder.id} ({holder.state.value}, by {holder.author}) holds {holder.target}, "
             f"which overlaps what was asked for: {wanted}.",
             untouched=NOTHING_TOUCHED,
-            next_step=f"anabranch status {holder.id}; then wait for it, or `anabranch cancel {holder.id}`",
+            next_step=f"anabranch {'cancel' if (holder.state, Event.CANCEL) in TRANSITIONS else 'close'} {holder.id}; "
+            f"anabranch status {holder.id} says where it stands",
             run=holder.id,
             state=holder.state.value,
             table=wanted.table,

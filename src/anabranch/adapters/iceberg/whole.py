@@ -12,7 +12,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, point, remove_refs, require
 from anabranch.adapters.iceberg.files import files_in
 from anabranch.adapters.iceberg.states import tags_after
-from anabranch.adapters.iceberg.target import IcebergTarget, Scratch
+from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget, Scratch
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.target import CommitNote, RewrittenError, Survey
@@ -22,6 +22,11 @@ from anabranch.replay.staging import Staging
 class OvertakenError(AnabranchError):
     code = "rollback.overtaken"
     exit_code = ExitCode.CONFLICT
+
+
+class RollbackHistoryGoneError(AnabranchError):
+    code = "rollback.history-gone"
+    exit_code = ExitCode.REFUSED
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,27 @@ class WholeTarget(IcebergTarget):
             self.change_refs(lambda table, tx: remove_refs(tx, _turns(table, run)))
 
     def later(self, staging: Staging) -> Later:
-        """Main's head, and live's commits since the promotion; an error if anybody else has changed the table."""
+        """Main's head and live's commits since the promotion.
+
+        Raises OvertakenError if somebody else has changed the table, and RollbackHistoryGoneError if the commits since
+        the promotion have expired: live's events would have to be merged onto the former rows, and which ones those
+        commits hold is not known.
+        """
         table = self.load()
         after = table.metadata.refs[staging.after].snapshot_id
-        survey = self.survey(after, staging.partitions)
+        try:
+            survey = self.survey(after, staging.partitions)
+        except HistoryGoneError as gone:
+            head = table.metadata.refs[MAIN].snapshot_id
+            raise RollbackHistoryGoneError(
+                f"Snapshots of {self.name} between the promotion ({after}) and its head ({head}) have expired: which "
+                "commits of live have to be merged onto the former rows is not known.",
+                untouched=f"Production unchanged. The former rows are in the tag {staging.before}.",
+                next_step=f"compare the table with the tag {staging.before} and decide by hand what is to stay; keep "
+                "main's snapshots for as long as rollback.horizon",
+                promotion=after,
+                head=head,
+            ) from gone
         strange = [c for c in survey.commits if c.author not in (Author.LIVE, Author.REWRITE) and c.touches]
         if strange:
             raise OvertakenError(
