@@ -13,7 +13,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     REFUSED = 3
-    """A gate or a validation said no."""
+    """A gate, a validation, a role or the rollback horizon said no, or a confirmation is missing."""
     CONFLICT = 4
     """The plan is stale, or somebody else holds what was asked for."""
     GUARDED = 5

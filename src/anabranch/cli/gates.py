@@ -50,7 +50,12 @@ def show(
     run: RunOrNone = None,
     file: ContractFile = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Measure what is missing or too old; or only judge.")
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure what is missing or too old, by a probe topic, group and quota and a scratch branch that are "
+            "removed again; or only judge.",
+        ),
     ] = True,
     project: ProjectFolder = Path(),
     context: ContextName = None,
