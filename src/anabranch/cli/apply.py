@@ -78,6 +78,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
     from anabranch.cli.watching import watching
     from anabranch.replay.replayer import End
     from anabranch.runs.states import State
+    from anabranch.validate.report import Verdict
     from anabranch.wiring.gates import READS
 
     words = stderr()
@@ -94,7 +95,8 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
                 _stopped(backfill, end, output)
         words.print("Validating …", markup=False)
         report = _validated(backfill, hold)
-        _rehearse_the_way_back(backfill, report)
+        if report.verdict is Verdict.ACCEPTED:
+            backfill.rehearse_rollback(hold, lambda said: words.print(said, markup=False))
     show(backfill, report, output)
 
 
@@ -127,15 +129,6 @@ def _after(backfill: BackfillRun) -> str:
 
     verb = "promote" if is_cleared(backfill, datetime.now(timezone.utc)) else "approve"
     return f"anabranch {verb} {backfill.run_id}"
-
-
-def _rehearse_the_way_back(backfill: BackfillRun, report: Report) -> None:
-    """Before a promotion is offered."""
-    from anabranch.validate.report import Verdict
-    from anabranch.wiring.gates import WAY_BACK
-
-    if report.verdict is Verdict.ACCEPTED:
-        backfill.gates.measure(lambda said: stderr().print(said, markup=False), WAY_BACK)
 
 
 def _validated(backfill: BackfillRun, hold: Hold) -> Report:

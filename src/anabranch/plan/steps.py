@@ -1,10 +1,11 @@
-"""The steps of a backfill: one list, which explaining prints and running carries out."""
+"""The steps of a backfill: one list, which `plan` prints, the commands execute and the journal records."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import assert_never
 
@@ -13,19 +14,43 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.quantities import format_moment
 
+Command = Literal["submit", "replay", "validate", "rehearse-rollback", "promote", "close"]
+"""What executes a step. `anabranch apply` goes from `submit` to `rehearse-rollback`; the others are commands."""
+
 
 @dataclass(frozen=True)
 class HoldRange:
-    """No other backfill may touch this part of the table from here on."""
+    """No other backfill may change this part of the table from here on. The run's own record is its journal."""
 
+    name: ClassVar[str] = "hold-range"
+    command: ClassVar[Command] = "submit"
     table: str
     partitions: TargetPart
 
 
 @dataclass(frozen=True)
-class MakeStaging:
-    """A branch of the table from its base, with the range taken out. Readers of the table don't see it."""
+class PassGates:
+    """Drift, schedule, budget and every gate are checked before anything is made."""
 
+    name: ClassVar[str] = "gates"
+    command: ClassVar[Command] = "replay"
+
+
+@dataclass(frozen=True)
+class RecordIsolation:
+    """Consumer groups with their offsets, and the topic's ACLs, which the isolation certificate is compared with."""
+
+    name: ClassVar[str] = "isolation"
+    command: ClassVar[Command] = "replay"
+    topic: str
+
+
+@dataclass(frozen=True)
+class MakeStaging:
+    """A branch of the table from its base, with the range removed. Readers of the table don't see it."""
+
+    name: ClassVar[str] = "staging"
+    command: ClassVar[Command] = "replay"
     table: str
     base: int
     files: int
@@ -33,53 +58,85 @@ class MakeStaging:
 
 
 @dataclass(frozen=True)
-class TakeState:
-    """A branch of the table as a state of it was before the damage; None: with nothing in it."""
+class StageFromSnapshot:
+    """A branch of the table from a snapshot before the incident; None: an empty branch."""
 
+    name: ClassVar[str] = "staging"
+    command: ClassVar[Command] = "replay"
     table: str
     snapshot: int | None
 
 
 @dataclass(frozen=True)
-class TakeCheckpoint:
-    """The stream's own state, as live had it before the range; None: with nothing in it."""
+class CopyCheckpoint:
+    """Live's streaming checkpoint from before the range; None: the stream starts without state."""
 
+    name: ClassVar[str] = "checkpoint"
+    command: ClassVar[Command] = "replay"
     checkpoint: str | None
     batch: int
 
 
 @dataclass(frozen=True)
-class ReplaySlice:
-    """One job, one commit to staging."""
+class MakeControlStaging:
+    """A second branch, made as staging is, for the code that wrote production. It is never promoted."""
 
-    slice: Slice
-
-
-@dataclass(frozen=True)
-class MakeControl:
-    """A second branch, made as staging is, for the code that production was made by. It is never promoted."""
-
+    name: ClassVar[str] = "control-staging"
+    command: ClassVar[Command] = "replay"
     table: str
     code: str
 
 
 @dataclass(frozen=True)
-class ControlSlice:
-    """The same offsets by the control's code: one job, one commit to the control's branch."""
+class ReplaySlice:
+    """One Spark job, one commit to staging."""
 
+    name: ClassVar[str] = "slice"
+    command: ClassVar[Command] = "replay"
+    slice: Slice
+
+
+@dataclass(frozen=True)
+class ControlSlice:
+    """The same offsets by the control's code: one Spark job, one commit to the control's branch."""
+
+    name: ClassVar[str] = "control"
+    command: ClassVar[Command] = "replay"
     slice: Slice
     code: str
 
 
 @dataclass(frozen=True)
 class Validate:
+    name: ClassVar[str] = "validate"
+    command: ClassVar[Command] = "validate"
     checks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Promote:
-    """One commit on the table: the range's files out, staging's in. It waits until somebody asks for it."""
+class RehearseRollback:
+    """Promotion and rollback on a scratch branch of this table, which is removed; skipped while evidence is valid."""
 
+    name: ClassVar[str] = "rollback-rehearsal"
+    command: ClassVar[Command] = "rehearse-rollback"
+    table: str
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """What live committed into the range after the base is replayed and validated too, until nothing is missing."""
+
+    name: ClassVar[str] = "catch-up"
+    command: ClassVar[Command] = "promote"
+    base: int
+
+
+@dataclass(frozen=True)
+class Promote:
+    """One commit on the table: the range's files out, staging's in. Executed only by `anabranch promote`."""
+
+    name: ClassVar[str] = "promote"
+    command: ClassVar[Command] = "promote"
     table: str
     files: int
     rows: int
@@ -87,45 +144,65 @@ class Promote:
 
 @dataclass(frozen=True)
 class Close:
-    """The record is written and staging removed."""
+    """The closure record is written and staging removed. Executed only by `anabranch close`."""
 
+    name: ClassVar[str] = "close"
+    command: ClassVar[Command] = "close"
     table: str
 
 
+SliceStep = ReplaySlice | ControlSlice
 Step = (
     HoldRange
+    | PassGates
+    | RecordIsolation
     | MakeStaging
-    | TakeState
-    | TakeCheckpoint
-    | MakeControl
+    | StageFromSnapshot
+    | CopyCheckpoint
+    | MakeControlStaging
     | ReplaySlice
     | ControlSlice
     | Validate
+    | RehearseRollback
+    | CatchUp
     | Promote
     | Close
 )
 
 
 def steps_of(plan: Plan) -> tuple[Step, ...]:
-    """Everything that running the plan does, in order."""
+    """Everything that running the plan does, in order. Commands execute this list; see `steps_for`."""
     target = plan.target
     return (
         HoldRange(target.table, target.partitions),
+        PassGates(),
+        RecordIsolation(plan.source.topic),
         MakeStaging(target.table, target.base, target.files, target.rows)
         if plan.state is None
-        else TakeState(target.table, plan.state.snapshot),
-        *(() if plan.stream is None else (TakeCheckpoint(plan.stream.checkpoint, plan.stream.batch),)),
-        *(() if plan.control is None else (MakeControl(target.table, plan.control),)),
-        *(step for piece in plan.slices for step in _replays(piece, plan.control)),
+        else StageFromSnapshot(target.table, plan.state.snapshot),
+        *(() if plan.control is None else (MakeControlStaging(target.table, plan.control),)),
+        *(() if plan.stream is None else (CopyCheckpoint(plan.stream.checkpoint, plan.stream.batch),)),
+        *(step for slice_ in plan.slices for step in _replays(slice_, plan.control)),
         Validate(plan.checks),
+        RehearseRollback(target.table),
+        CatchUp(target.base),
         Promote(target.table, target.files, target.rows),
         Close(target.table),
     )
 
 
-def _replays(piece: Slice, control: str | None) -> tuple[Step, ...]:
+def steps_for(plan: Plan, command: Command) -> tuple[Step, ...]:
+    """The part of the list that one command executes, in order."""
+    return tuple(step for step in steps_of(plan) if step.command == command)
+
+
+def slice_steps(steps: Sequence[Step]) -> tuple[SliceStep, ...]:
+    return tuple(step for step in steps if isinstance(step, ReplaySlice | ControlSlice))
+
+
+def _replays(slice_: Slice, control: str | None) -> tuple[SliceStep, ...]:
     """Both versions of a slice follow each other, so that retention can't come between them."""
-    return (ReplaySlice(piece),) if control is None else (ReplaySlice(piece), ControlSlice(piece, control))
+    return (ReplaySlice(slice_),) if control is None else (ReplaySlice(slice_), ControlSlice(slice_, control))
 
 
 def describe(step: Step) -> str:
@@ -135,53 +212,49 @@ def describe(step: Step) -> str:
             if isinstance(partitions, WholeTable):
                 return f"hold {table}, all of it"
             return f"hold {table} from {format_moment(partitions.start)} to {format_moment(partitions.end)}"
+        case PassGates():
+            return "check drift, schedule, budget and gates; nothing is made before they pass"
+        case RecordIsolation(topic):
+            return f"record consumer groups, their offsets and the ACLs of {topic}, for the isolation certificate"
         case MakeStaging(table, base, files, rows):
-            out = f"{_count(files, 'file')} with {_count(rows, 'row')}"
-            return f"branch {table} from snapshot {base}, the range taken out ({out})"
-        case TakeState(table, None):
-            return f"branch {table} with nothing in it"
-        case TakeState(table, snapshot):
-            return f"branch {table} from its state at snapshot {snapshot}"
-        case TakeCheckpoint(None):
-            return "start the stream at live's first batch, with no state"
-        case TakeCheckpoint(name, batch):
-            return f"start the stream from live's checkpoint {name}, after its batch {batch}"
-        case ReplaySlice(piece):
-            parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(piece.offsets.items()))
-            wider = offsets_in(piece.needed) - piece.width
+            removed = f"{_count(files, 'file')} with {_count(rows, 'row')}"
+            return f"branch {table} from snapshot {base}, the range removed ({removed})"
+        case StageFromSnapshot(table, None):
+            return f"branch {table}, empty"
+        case StageFromSnapshot(table, snapshot):
+            return f"branch {table} from snapshot {snapshot}"
+        case CopyCheckpoint(None):
+            return "start the stream at live's first batch, without state"
+        case CopyCheckpoint(name, batch):
+            return f"copy live's checkpoint {name}; the stream goes on after its batch {batch}"
+        case ReplaySlice(slice_):
+            parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(slice_.offsets.items()))
+            wider = offsets_in(slice_.needed) - slice_.width
             more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
-            closing = "" if piece.closes is None else f", windows closed up to {_moment(piece.closes)}"
-            return f"replay slice {piece.id}: {_count(piece.width, 'offset')} ({parts}){more}{closing}"
-        case MakeControl(table, code):
+            closing = "" if slice_.closes is None else f", windows closed up to {_moment(slice_.closes)}"
+            return f"replay slice {slice_.id}: {_count(slice_.width, 'offset')} ({parts}){more}{closing}"
+        case MakeControlStaging(table, code):
             return f"branch {table} the same way for the control, code {code[:12]}; it is never promoted"
-        case ControlSlice(piece, code):
-            return f"replay slice {piece.id} by the control's code {code[:12]}: {_count(piece.width, 'offset')}"
+        case ControlSlice(slice_, code):
+            return f"replay slice {slice_.id} by the control's code {code[:12]}: {_count(slice_.width, 'offset')}"
         case Validate(checks):
             return f"validate: {'; '.join(checks)}"
-        case Promote(table, files, rows):
+        case RehearseRollback(table):
+            return f"rehearse promotion and rollback on a scratch branch of {table}"
+        case CatchUp(base):
+            return f"on `anabranch promote`: replay and validate what live committed into the range after {base}"
+        case Promote(table, files, _):
             return f"promote in one commit to {table}: {_count(files, 'file')} out, the staged files in"
         case Close():
-            return "close: write the record, remove staging"
+            return "on `anabranch close`: write the closure record, remove staging"
         case _:
             assert_never(step)
 
 
 def document_of(step: Step) -> dict[str, Any]:
-    """A step as plain JSON values."""
-    name = {
-        HoldRange: "hold-range",
-        MakeStaging: "make-staging",
-        TakeState: "take-state",
-        TakeCheckpoint: "take-checkpoint",
-        MakeControl: "make-control",
-        ReplaySlice: "replay-slice",
-        ControlSlice: "control-slice",
-        Validate: "validate",
-        Promote: "promote",
-        Close: "close",
-    }[type(step)]
+    """A step as plain JSON values. `step` is also its name in the journal."""
     slice_id = {"slice": step.slice.id} if isinstance(step, ReplaySlice | ControlSlice) else {}
-    return {"step": name, **slice_id, "words": describe(step)}
+    return {"step": step.name, **slice_id, "command": step.command, "words": describe(step)}
 
 
 def _moment(milliseconds: int) -> str:

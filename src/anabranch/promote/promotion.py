@@ -37,9 +37,10 @@ class BehindError(AnabranchError):
     def __init__(self, run_id: str, behind: CatchUp) -> None:
         self.behind = behind
         super().__init__(
-            f"Live has written since the base what is not in staging ({len(behind.commits)} commits).",
-            untouched="Production is as before.",
-            next_step=f"anabranch promote {run_id} catches up by itself; nothing is lost meanwhile",
+            f"Live committed {len(behind.commits)} snapshots after the base that staging of run {run_id} "
+            "does not contain.",
+            untouched="The target is unchanged by this command; staging is kept.",
+            next_step=f"anabranch promote {run_id}",
             run=run_id,
         )
 
@@ -97,6 +98,17 @@ class Promotion:
         self._require_unchanged()
         self._clear()
         return commit_once(self.hold, self.target, Act.PROMOTE, self._join, self.approved.on_record)
+
+    def behind(self) -> CatchUp | None:
+        """What live committed into the range that staging does not contain; None: the run can be promoted as it is.
+
+        Raises BlockedError where a commit does not say which records it holds. Changes nothing.
+        """
+        try:
+            self._clear()
+        except BehindError as error:
+            return error.behind
+        return None
 
     @property
     def _validated(self) -> ValidatedRun:

@@ -10,6 +10,7 @@ from typing import Protocol
 from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
+from anabranch.plan.steps import SliceStep
 from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
@@ -85,7 +86,7 @@ class Lane:
     """One version of the code on its way into a staging of its own."""
 
     step: str
-    """What its slices are called in the journal."""
+    """The name of its steps, in the plan's list and in the journal."""
     staging: Staging
     writer: SliceWriter
 
@@ -103,14 +104,14 @@ class Replayer:
     limits: Callable[[], End | None] = lambda: None
     """Asked before each slice: how to end, if the contract's deadline or budget says so."""
 
-    def __call__(self, slices: Sequence[Slice]) -> End:
-        """Replay those of `slices` that are not in staging, in every lane before the next slice.
+    def __call__(self, steps: Sequence[SliceStep]) -> End:
+        """Execute `steps` in order, except those whose slice is in its staging branch already.
 
         An error leaves the run failed and resumable.
         """
         self._begin()
         try:
-            remaining = list(self._remaining(slices))
+            remaining = list(self._remaining(steps))
             for number, (lane, piece) in enumerate(remaining, start=1):
                 end = self._obey() or self.limits()
                 if end is not None:
@@ -141,9 +142,10 @@ class Replayer:
         if begin is not None:
             self.hold.move(begin)
 
-    def _remaining(self, slices: Sequence[Slice]) -> Iterator[tuple[Lane, Slice]]:
-        there = {lane.step: self._settled(lane) for lane in self.lanes}
-        return ((lane, piece) for piece in slices for lane in self.lanes if piece.id not in there[lane.step])
+    def _remaining(self, steps: Sequence[SliceStep]) -> Iterator[tuple[Lane, Slice]]:
+        lanes = {lane.step: lane for lane in self.lanes}
+        staged = {lane.step: self._settled(lane) for lane in self.lanes}
+        return ((lanes[step.name], step.slice) for step in steps if step.slice.id not in staged[step.name])
 
     def _settled(self, lane: Lane) -> Mapping[str, StagedSlice]:
         """The lane's slices that are in the table, and on record so."""

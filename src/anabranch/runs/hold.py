@@ -68,6 +68,23 @@ class Hold:
             if entry.step == step:
                 self.settle(entry, Outcome.FAILED, {"what": why})
 
+    @contextmanager
+    def performing(self, step: str) -> Iterator[dict[str, object]]:
+        """Journal a step that can be repeated safely: intent before it, outcome after it.
+
+        What the block puts into the yielded dict goes on record with the outcome. An AnabranchError settles the
+        intent as failed and is raised again. An intent that an earlier process left open is settled as failed first.
+        """
+        self.give_up(step, "its process ended")
+        entry = self.intend(step, intent=f"{self.run_id}-{step}-{self.number(step)}")
+        details: dict[str, object] = {}
+        try:
+            yield details
+        except AnabranchError as error:
+            self.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
+            raise
+        self.settle(entry, Outcome.SUCCEEDED, details)
+
     def number(self, step: str) -> int:
         """How many times the step was intended so far, plus one."""
         return 1 + sum(entry.step == step for entry in self.reader.journal(self.run_id))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -28,11 +28,27 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.asked import contract_hash
 from anabranch.plan.drift import CodeChanged, Drift, LookupGone, check_drift, describe, forbids, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.slices import Ranges, Slice, ranges_of
+from anabranch.plan.steps import (
+    CatchUp,
+    ControlSlice,
+    CopyCheckpoint,
+    MakeControlStaging,
+    MakeStaging,
+    PassGates,
+    Promote,
+    RecordIsolation,
+    RehearseRollback,
+    ReplaySlice,
+    SliceStep,
+    StageFromSnapshot,
+    slice_steps,
+    steps_for,
+)
 from anabranch.project.model import as_plain
 from anabranch.promote.commit import Act, already_done
 from anabranch.promote.history import Author
@@ -55,7 +71,7 @@ from anabranch.wiring.catching_up import missed, reached
 from anabranch.wiring.certificate import certified, look_at_isolation
 from anabranch.wiring.control import with_control
 from anabranch.wiring.cost import cost_record, note_estimate
-from anabranch.wiring.gates import Gatekeeper
+from anabranch.wiring.gates import WAY_BACK, Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.limits import limits_of
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
@@ -68,13 +84,15 @@ if TYPE_CHECKING:
 
 MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
 
-SLICE, CONTROL = "slice", "control"
-"""What slices are called in the journal: by the corrected code, and by the one that production was made by."""
-
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
 TURN_SECONDS = 60
 """How long live is asked to wait, where each of its commits has to be replayed before a promotion."""
+
+
+class CatchUpStoppedError(AnabranchError):
+    code = "promote.catch-up-stopped"
+    exit_code = ExitCode.INTERRUPTED
 
 
 def operator() -> tuple[str, str]:
@@ -183,45 +201,89 @@ class BackfillRun:
     def staged(self, staging: Staging) -> list[StagedSlice]:
         return self.target.staged(staging.branch, self.plan.root)
 
-    def replay(self, hold: Hold, watch: Watch, slices: tuple[Slice, ...] | None = None) -> End:
-        """Replay what is not in staging yet: the plan's slices, or those given to catch up.
+    def replay(self, hold: Hold, watch: Watch) -> End:
+        """Execute the replay's steps of the plan, in the order of its list; slices in staging are not replayed again.
 
-        Drift, limits and gates come first. Where one of them refuses, no branch was made, Spark was not started and no
-        user code was loaded.
+        Where drift, limits or gates refuse, no branch was made, Spark was not started and no user code was loaded.
         """
-        wanted = self.plan.slices if slices is None else slices
-        # A control is compared over the plan's own offsets: what is caught up with later is none of it.
-        controlled = self.plan.control is not None and slices is None
-        guard = DriftGuard(
+        steps = steps_for(self.plan, "replay")
+        slices = slice_steps(steps)
+        guard = self._guard(hold, slices)
+        limits = limits_of(self.workplace, hold, self.plan, self.contract)
+        lanes: list[Lane] = []
+        with ExitStack() as meanwhile:
+            for step in steps:
+                match step:
+                    case PassGates():
+                        with hold.performing(step.name):
+                            guard.check()
+                            limits.require_open()
+                            self.gates.require_for_replay()
+                    case RecordIsolation():
+                        self._record_isolation(hold, step)
+                        writers = self._writers(control=self.plan.control is not None)
+                        meanwhile.enter_context(self._preparing(writers.values(), slices))
+                    case MakeStaging() | StageFromSnapshot() | MakeControlStaging():
+                        control = isinstance(step, MakeControlStaging)
+                        with hold.performing(step.name) as details:
+                            staging = self.staging(hold, control=control)
+                            details["branch"] = staging.branch
+                        name = ControlSlice.name if control else ReplaySlice.name
+                        lanes.append(Lane(name, staging, writers[name]))
+                    case CopyCheckpoint():
+                        with hold.performing(step.name):
+                            self._copy_checkpoint(hold)
+                    case ReplaySlice() | ControlSlice():
+                        break
+                    case _:
+                        raise AssertionError(f"step {step.name} is not one of the replay")
+        return self._replayer(hold, watch, lanes, guard, limits.bytes_per_second, limits)(slices)
+
+    def _replay_missed(self, hold: Hold, watch: Watch, missed_slices: Sequence[Slice]) -> None:
+        """Replay what live committed after the base. The step is `catch-up`; a control has no part in it."""
+        slices = tuple(ReplaySlice(slice_) for slice_ in missed_slices)
+        guard = self._guard(hold, slices)
+        guard.check()
+        writer = self._writer()
+        with self._preparing([writer], slices):
+            lane = Lane(ReplaySlice.name, self.staging(hold), writer)
+        rate = limits_of(self.workplace, hold, self.plan, self.contract).bytes_per_second
+        # The schedule and the budget were checked when the promotion began.
+        end = self._replayer(hold, watch, [lane], guard, rate, lambda: None)(slices)
+        if end is not End.STAGED:
+            raise CatchUpStoppedError(
+                f"Run {self.run_id} was {end.value} while it caught up with live; it was not promoted.",
+                untouched=f"{self.plan.target.table} is unchanged by run {self.run_id}; staging is kept.",
+                next_step=f"anabranch {'promote' if end is End.PAUSED else 'close'} {self.run_id}",
+                run=self.run_id,
+                end=end.value,
+            )
+
+    def _replayer(
+        self,
+        hold: Hold,
+        watch: Watch,
+        lanes: Sequence[Lane],
+        guard: DriftGuard,
+        bytes_per_second: int | None,
+        limits: Callable[[], End | None],
+    ) -> Replayer:
+        clock = Clock(time.monotonic, time.sleep)
+        return Replayer(hold, self.plan, self.target, tuple(lanes), guard, watch, clock, bytes_per_second, limits)
+
+    def _guard(self, hold: Hold, slices: Sequence[SliceStep]) -> DriftGuard:
+        return DriftGuard(
             self.plan,
             ProjectPresent(self.workplace, self.pipeline, self.plan),
-            wanted=ranges_of(wanted),
-            needed=lambda: self._needed(wanted, controlled=controlled),
+            wanted=ranges_of(step.slice for step in slices),
+            needed=lambda: self._needed(slices),
             flag=lambda drift: self._flag(hold, drift),
         )
-        limits = limits_of(self.workplace, hold, self.plan, self.contract)
-        guard.check()
-        if slices is None:
-            limits.require_open()
-            self.gates.require_for_replay()
-        self._note_isolation(hold)
-        writers = self._writers(control=controlled)
-        with self._preparing(writers.values(), wanted):
-            lanes = tuple(
-                Lane(step, self.staging(hold, control=step == CONTROL), writer) for step, writer in writers.items()
-            )
-        return Replayer(
-            hold,
-            self.plan,
-            self.target,
-            lanes,
-            guard,
-            watch,
-            Clock(time.monotonic, time.sleep),
-            limits.bytes_per_second,
-            # Catching up is part of a promotion, which looks at the window itself.
-            limits if slices is None else lambda: None,
-        )(wanted)
+
+    def _copy_checkpoint(self, hold: Hold) -> None:
+        stream = stream_folder(self.workplace, self.plan, self.run_id)
+        if stream is not None:
+            stream.of(hold.epoch, len(self._staged_ids(control=False)))
 
     def validate(self, hold: Hold, now: datetime) -> Report:
         """Judge staging as it is now, put the verdict on record, and leave the page where people find it."""
@@ -257,14 +319,22 @@ class BackfillRun:
         hold.move(Event.ACCEPT if accepted else Event.REJECT, said)
         return report
 
+    def rehearse_rollback(self, hold: Hold, say: Callable[[str], object] = lambda _: None) -> None:
+        """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
+        for step in steps_for(self.plan, "rehearse-rollback"):
+            with hold.performing(step.name) as details:
+                details["measured"] = bool(self.gates.measure(say, WAY_BACK))
+
     def promote(self, hold: Hold, watch: Watch, now: datetime) -> int:
-        """Join the run in, catching up with live first where it wrote into the range by other code."""
+        """Catch up with live where it committed into the range by other code, then commit the run to production."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
             limits_of(self.workplace, hold, self.plan, self.contract).require_for_promotion()
+            if self.gates.due(WAY_BACK) or not self._performed(hold, RehearseRollback.name):
+                self.rehearse_rollback(hold)
             self.gates.require_for_promotion()
         try:
-            snapshot = self._catch_up_and_join(hold, watch, now)
+            snapshot = self._promote_in_rounds(hold, watch, now)
         except BaseException:
             with suppress(Exception):  # what failed is the error to report; the turn ends by itself
                 self._give_turn_back()
@@ -276,33 +346,67 @@ class BackfillRun:
         if isinstance(self.target, WholeTarget):
             self.target.give_turn_back(self.run_id)
 
-    def _catch_up_and_join(self, hold: Hold, watch: Watch, now: datetime) -> int:
+    def _promote_in_rounds(self, hold: Hold, watch: Watch, now: datetime) -> int:
         for number in range(CATCH_UP_ROUNDS):
-            self._finish_catching_up(hold, watch, now)
-            staging = self.staging(hold)
-            done = already_done(hold, self.target, Act.PROMOTE)
-            if done is not None:
-                return done  # to find out what has happened needs nobody's approval
-            approved = approved_run(self, hold, staging, now)
-            caught, so_far = frozenset[int](), reached(self.plan, self.staged(staging))
-            if not self.plan.strategy.whole_table:
-                caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
             try:
-                return Promotion(hold, self.target, approved, staging, caught, so_far)()
+                return self._catch_up_and_promote(hold, watch, now, number)
             except BehindError as error:
                 behind = error
-                if number and isinstance(self.target, WholeTarget):
-                    # The first round may take long. After it there is little left, and live can wait for that.
-                    self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
-                self.replay(hold, watch, missed(self.plan, error.behind.commits, so_far))
-                require_accepted(self.validate(hold, now))
         raise behind
 
+    def _catch_up_and_promote(self, hold: Hold, watch: Watch, now: datetime, number: int) -> int:
+        """Execute the promotion's steps of the plan. Raises BehindError where live commits into the range meanwhile."""
+        self._finish_catching_up(hold, watch, now)
+        promoted = None
+        self.staging(hold)  # the fence: a commit of an earlier epoch can land no more after it
+        done = already_done(hold, self.target, Act.PROMOTE)
+        if done is not None:
+            return done  # to find out what has happened needs nobody's approval
+        for step in steps_for(self.plan, "promote"):
+            match step:
+                case CatchUp():
+                    with hold.performing(step.name) as details:
+                        details["slices"] = self._catch_up(hold, watch, now, number)
+                case Promote():
+                    promoted = self._promotion(hold, now)()
+                case _:
+                    raise AssertionError(f"step {step.name} is not one of the promotion")
+        if promoted is None:
+            raise AssertionError(f"the plan of run {self.run_id} has no step that promotes it")
+        return promoted
+
+    def _promotion(self, hold: Hold, now: datetime) -> Promotion:
+        """The promotion of staging as it is now, if it is validated and approved."""
+        staging = self.staging(hold)
+        approved = approved_run(self, hold, staging, now)
+        caught = frozenset[int]()
+        if not self.plan.strategy.whole_table:
+            caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
+        return Promotion(hold, self.target, approved, staging, caught, reached(self.plan, self.staged(staging)))
+
+    def _catch_up(self, hold: Hold, watch: Watch, now: datetime, number: int) -> int:
+        """Replay and validate what live committed into the range that staging does not contain. Returns the slices."""
+        promotion = self._promotion(hold, now)
+        behind = promotion.behind()
+        if behind is None:
+            return 0
+        if number and isinstance(self.target, WholeTarget):
+            # The first round may take long. After it there is little left, and live can wait for that.
+            self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
+        slices = missed(self.plan, behind.commits, promotion.reached)
+        self._replay_missed(hold, watch, slices)
+        require_accepted(self.validate(hold, now))
+        return len(slices)
+
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
-        """Go on where a promotion ended in the middle of catching up: staging is longer than what was judged."""
+        """Go on where a promotion ended in the middle of catching up: staging is longer than what was validated."""
         if self.run.state in MIDWAY and ever_accepted(hold.reader, self.run_id):
-            self.replay(hold, watch, ())
+            self._replay_missed(hold, watch, ())
             require_accepted(self.validate(hold, now))
+
+    def _performed(self, hold: Hold, name: str) -> bool:
+        journal = hold.reader.journal(self.run_id)
+        return any(entry.step == name and entry.outcome is Outcome.SUCCEEDED for entry in journal)
 
     def roll_back(self, hold: Hold, override: str | None = None) -> int:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since.
@@ -361,21 +465,21 @@ class BackfillRun:
         return slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id)
 
     def _writers(self, *, control: bool) -> dict[str, SliceWriter]:
-        """By what their slices are called in the journal."""
-        own = {SLICE: self._writer()}
+        """By the name of their steps."""
+        own = {ReplaySlice.name: self._writer()}
         if not control:
             return own
-        return {**own, CONTROL: control_writer(self._spark, self.workplace, self.plan, self.run_id)}
+        return {**own, ControlSlice.name: control_writer(self._spark, self.workplace, self.plan, self.run_id)}
 
     @contextmanager
-    def _preparing(self, writers: Iterable[SliceWriter], wanted: Sequence[Slice]) -> Iterator[None]:
+    def _preparing(self, writers: Iterable[SliceWriter], slices: Sequence[SliceStep]) -> Iterator[None]:
         """Compile the first slice's query while staging is made: both take about as long.
 
         An error in it surfaces when the first slice is written, which compiles the query again.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="prepare") as meanwhile:
-            for writer in writers if wanted else ():
-                meanwhile.submit(writer.prepare, wanted[0])
+            for writer in writers if slices else ():
+                meanwhile.submit(writer.prepare, slices[0].slice)
             yield
 
     def _control(self, hold: Hold, staging: Staging) -> ControlStaging | None:
@@ -407,10 +511,11 @@ class BackfillRun:
         client = self.workplace.kafka.client(REPLAY_PREFIX)
         return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
 
-    def _needed(self, wanted: tuple[Slice, ...], *, controlled: bool) -> Ranges:
-        """The offsets still to be read, by whichever code."""
-        there = [self._staged_ids(control=control) for control in ((False, True) if controlled else (False,))]
-        return ranges_of(slice_ for slice_ in wanted if not all(slice_.id in ids for ids in there))
+    def _needed(self, slices: Sequence[SliceStep]) -> Ranges:
+        """The offsets still to be read, by either version of the code."""
+        staged = {name: self._staged_ids(control=name == ControlSlice.name) for name in {step.name for step in slices}}
+        needed = {step.slice.id: step.slice for step in slices if step.slice.id not in staged[step.name]}
+        return ranges_of(needed.values())
 
     def _staged_ids(self, *, control: bool) -> set[str]:
         """The slices in the newest staging branch of the run, or of its control. Makes no branch."""
@@ -429,14 +534,14 @@ class BackfillRun:
         if not any(words in record.details for record in said):
             hold.writer.record_act(action, actor=hold.actor, run_id=self.run_id, details={"what": words})
 
-    def _note_isolation(self, hold: Hold) -> None:
+    def _record_isolation(self, hold: Hold, step: RecordIsolation) -> None:
         """Once, before the user's code is loaded and the first record is read: the certificate is compared with it."""
-        if not any(entry.step == "isolation" for entry in hold.reader.journal(self.run_id)):
+        if not any(entry.step == step.name for entry in hold.reader.journal(self.run_id)):
             seen = look_at_isolation(self.workplace, self.pipeline)
-            hold.intend("isolation", seen, intent=f"{self.run_id}-isolation")
+            hold.settle(hold.intend(step.name, seen, intent=f"{self.run_id}-{step.name}"), Outcome.SUCCEEDED)
 
     def _certificate(self, hold: Hold) -> Certificate:
-        entry = next((e for e in hold.reader.journal(self.run_id) if e.step == "isolation"), None)
+        entry = next((e for e in hold.reader.journal(self.run_id) if e.step == RecordIsolation.name), None)
         before = {} if entry is None else entry.details
         return certified(self.workplace, self.pipeline, before, main_untouched=self._main_untouched())
 

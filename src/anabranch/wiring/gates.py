@@ -61,28 +61,37 @@ class Gatekeeper:
         """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""
         return score(self._facts(), self._overrides)
 
-    def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> None:
-        """Of these, whatever is missing or too old. All that is made anywhere for it is scratch, and is removed."""
+    def due(self, kinds: Collection[str]) -> tuple[str, ...]:
+        """Those without valid evidence: never measured, expired, or refused when it was tried."""
         now, known = self.clock(), self._measures.known()
+        return tuple(
+            kind
+            for kind in kinds
+            if kind not in known or not known[kind].counts(now) or known[kind].found.get("refused") is not None
+        )
+
+    def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> tuple[str, ...]:
+        """Measure those that are due, and return them. What is made for it is scratch, and is removed."""
+        now = self.clock()
         acts: dict[str, tuple[str, Callable[[], Evidence]]] = {
             compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
             storage_path.KIND: ("Reading a little of the range …", lambda: self._measures.measure_storage(now)),
             schema.KIND: ("Decoding a sample of the range …", lambda: self._measures.sample_schema(now)),
             rollback.KIND: ("Rehearsing the way back …", lambda: self._rehearse(now)),
         }
-        for kind in kinds:
-            if kind not in known or not known[kind].counts(now) or known[kind].found.get("refused") is not None:
-                words, act = acts[kind]
-                say(words)
-                act()
+        due = self.due(kinds)
+        for kind in due:
+            words, act = acts[kind]
+            say(words)
+            act()
+        return due
 
     def require_for_replay(self) -> None:
         """Measures nothing: what was never measured is yellow, and does not block."""
         require_open(self.score(), untouched="Nothing was read; production is as before.")
 
     def require_for_promotion(self) -> None:
-        """The way back must have been gone on this very table. If it was not, or too long ago, it is gone now."""
-        self.measure(lambda _: None, WAY_BACK)
+        """The rollback gate must be green: rehearsed on this table, with evidence that is still valid."""
         require_open(self.score(), untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
 
     def _rehearse(self, now: datetime) -> Evidence:

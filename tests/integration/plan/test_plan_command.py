@@ -182,7 +182,13 @@ def test_the_plan_counts_what_it_takes_out_and_cuts_slices(plan_shop: Shop, caps
     assert (start, end) == (3 * 144 - 3, 5 * 144 + 6)
     assert [each["offsets"]["0"][1] - each["offsets"]["0"][0] for each in document["plan"]["slices"]] == [99, 99, 99]
     assert document["outlook"]["bytes"] > 0
-    assert [each["step"] for each in document["steps"]][:3] == ["hold-range", "make-staging", "replay-slice"]
+    assert [each["step"] for each in document["steps"]][:5] == [
+        "hold-range",
+        "gates",
+        "isolation",
+        "staging",
+        "slice",
+    ]
     assert cautions(document) == set()
 
 

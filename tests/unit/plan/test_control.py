@@ -22,7 +22,7 @@ from anabranch.plan.control import (
 )
 from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.steps import ControlSlice, MakeControl, ReplaySlice, describe, steps_of
+from anabranch.plan.steps import ControlSlice, MakeControlStaging, ReplaySlice, describe, steps_of
 from anabranch.project.model import as_plain
 from anabranch.wiring.control import with_control
 
@@ -110,8 +110,8 @@ def test_a_control_is_in_the_plan_its_hash_and_its_steps(plan: Plan) -> None:
     assert "control" not in plan.document()
     assert read_plan(with_control.document()) == with_control
     steps = steps_of(with_control)
-    assert [step for step in steps if not isinstance(step, MakeControl | ControlSlice)] == list(steps_of(plan))
-    [made] = [step for step in steps if isinstance(step, MakeControl)]
+    assert [step for step in steps if not isinstance(step, MakeControlStaging | ControlSlice)] == list(steps_of(plan))
+    [made] = [step for step in steps if isinstance(step, MakeControlStaging)]
     assert "never promoted" in describe(made)
     replays = [step.slice.id for step in steps if isinstance(step, ReplaySlice | ControlSlice)]
     assert replays == [piece.id for piece in plan.slices for _ in range(2)]

@@ -15,7 +15,7 @@ from anabranch.plan.facts import LiveHistory, TopicSettings
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.states import StartState, State, last_good
-from anabranch.plan.steps import TakeState, describe, steps_of
+from anabranch.plan.steps import StageFromSnapshot, describe, steps_of
 from anabranch.plan.strategy import Strategy
 
 START = JUNE - timedelta(days=5)
@@ -55,7 +55,7 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
     assert made.state == StartState(7, {0: DAMAGE, 1: DAMAGE})
     assert made.source.ranges == {0: ((DAMAGE, 400),), 1: ((DAMAGE, 300),)}
     assert (made.root, made.taken_out) == (7, None)
-    assert TakeState("shop.orders", 7) in steps_of(made)
+    assert StageFromSnapshot("shop.orders", 7) in steps_of(made)
     assert read_plan(made.document()) == made
     assert "all of it" in describe(steps_of(made)[0])
 

@@ -1,4 +1,4 @@
-"""The list of steps that explaining prints and running carries out."""
+"""The list of steps that `plan` prints and the commands execute."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 from tests.unit.plan.world import World, hourly
 
 from anabranch.plan.steps import (
+    CatchUp,
     Close,
     HoldRange,
     MakeStaging,
+    PassGates,
     Promote,
+    RecordIsolation,
+    RehearseRollback,
     ReplaySlice,
     Validate,
     describe,
@@ -21,12 +25,16 @@ from anabranch.plan.steps import (
 
 def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> None:
     plan = world.plan([hourly(20)]).plan
-    hold, stage, *slices, validate, promote, close = steps_of(plan)
+    hold, gates, isolation, stage, *slices, validate, rehearse, catch_up, promote, close = steps_of(plan)
     assert hold == HoldRange("shop.orders", plan.target.partitions)
+    assert gates == PassGates(), "before anything is made"
+    assert isolation == RecordIsolation(plan.source.topic)
     assert stage == MakeStaging("shop.orders", 7, 2, 48)
     assert [step.slice for step in slices if isinstance(step, ReplaySlice)] == list(plan.slices)
     assert len(slices) == len(plan.slices)
     assert validate == Validate(plan.checks)
+    assert rehearse == RehearseRollback("shop.orders")
+    assert catch_up == CatchUp(7)
     assert promote == Promote("shop.orders", 2, 48)
     assert close == Close("shop.orders")
 
@@ -34,8 +42,8 @@ def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> 
 def test_every_step_can_be_told_in_one_line(world: World) -> None:
     words = [describe(step) for step in steps_of(world.plan([hourly(20)]).plan)]
     assert words[0] == "hold shop.orders from 2025-06-01T00:00:00Z to 2025-06-03T00:00:00Z"
-    assert words[1] == "branch shop.orders from snapshot 7, the range taken out (2 files with 48 rows)"
-    assert words[2] == "replay slice s00000: 51 offsets (0: 119–170)"
+    assert words[3] == "branch shop.orders from snapshot 7, the range removed (2 files with 48 rows)"
+    assert words[4] == "replay slice s00000: 51 offsets (0: 119–170)"
     assert not any("\n" in line for line in words)
 
 
@@ -43,13 +51,17 @@ def test_a_step_as_data_names_its_kind(world: World) -> None:
     documents = [document_of(step) for step in steps_of(world.plan([hourly(20)]).plan)]
     assert [each["step"] for each in documents] == [
         "hold-range",
-        "make-staging",
-        "replay-slice",
+        "gates",
+        "isolation",
+        "staging",
+        "slice",
         "validate",
+        "rollback-rehearsal",
+        "catch-up",
         "promote",
         "close",
     ]
-    assert documents[2]["slice"] == "s00000"
+    assert documents[4]["slice"] == "s00000"
 
 
 def test_the_contract_s_checks_are_named(world: World) -> None:

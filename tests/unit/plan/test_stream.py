@@ -100,7 +100,7 @@ def test_the_last_checkpoint_before_the_range_and_a_stop_by_itself(world: World)
     assert plan.slices[-1].closes == last.watermark
     assert read_plan(plan.document()) == plan
     words = [describe(step) for step in steps_of(plan)]
-    assert f"start the stream from live's checkpoint {on_the_edge.name}, after its batch {on_the_edge.batch}" in words
+    assert f"copy live's checkpoint {on_the_edge.name}; the stream goes on after its batch {on_the_edge.batch}" in words
     assert any("windows closed up to 2025-06-01T" in line for line in words)
 
 
@@ -129,7 +129,7 @@ def test_with_no_checkpoint_live_is_replayed_from_its_first_batch(world: World) 
     assert found.plan.source.proof == {0: Proof.WHOLE}
     assert found.outlook.ends == {0: EndsBy.CLOSED}
     assert found.plan.slices[0].offsets == {0: (0, PER_BATCH)}
-    assert "start the stream at live's first batch, with no state" in [describe(s) for s in steps_of(found.plan)]
+    assert "start the stream at live's first batch, without state" in [describe(s) for s in steps_of(found.plan)]
 
 
 def test_the_cap_comes_from_the_contract(world: World) -> None:
