@@ -174,6 +174,13 @@ class BackfillSpec(Part):
         "(batch-exact, the default), or as live did, from a checkpoint of it, dropping what it dropped "
         "(stream-faithful).",
     )
+    live: Literal["none"] | None = Field(
+        default=None,
+        description="`none`: no live writer commits to the target, now or until promotion; the topic is read to its "
+        "end, and promotion is refused if anything else has committed. Needed for a table whose snapshots record no "
+        "offsets. If left out, the replay ends where live's own commits say that it stands.",
+        examples=["none"],
+    )
     reason: Words = Field(
         description="Why this is done, for whoever reads the record later.", examples=["Wrong currency rate"]
     )

@@ -53,6 +53,11 @@ class Asked:
         return self.pipeline.spec.event_time.slack
 
     @property
+    def no_live_writer(self) -> bool:
+        """Whether the contract says that nothing else writes to the target."""
+        return self.backfill.spec.live == "none"
+
+    @property
     def contract(self) -> dict[str, Any]:
         """The contract as plain JSON values."""
         return as_plain(self.backfill)

@@ -56,6 +56,7 @@ def assemble(
             asked_end=asked.end,
             files=target.files,
             rows=target.rows,
+            no_live_writer=asked.no_live_writer,
         ),
         slices=slices,
         checks=checks_of(asked.backfill, asked.pipeline),

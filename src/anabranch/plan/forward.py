@@ -9,7 +9,8 @@ from anabranch.plan.asked import Asked
 from anabranch.plan.assembly import assemble
 from anabranch.plan.completeness import Proof, Reading, moments_of, reading_of
 from anabranch.plan.facts import SourceFacts, TargetFacts
-from anabranch.plan.judgement import RetentionPassedError, judge_partitions, judge_target, live_position
+from anabranch.plan.judgement import RetentionPassedError, judge_partitions, judge_target
+from anabranch.plan.live_position import live_position, require_position
 from anabranch.plan.offsets import EndsBy, lookups
 from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
@@ -17,10 +18,6 @@ from anabranch.plan.slices import Ranges, cut, slice_size
 from anabranch.plan.states import StartState, State, last_good
 from anabranch.plan.strategy import Strategy
 from anabranch.plan.zones import ZoneMap
-
-
-class NoLiveCommitError(PlanRefusedError):
-    code = "plan.no-live-commit"
 
 
 class CompactedOrderError(PlanRefusedError):
@@ -42,13 +39,10 @@ def plan_forward(
     base = judge_target(asked, target)
     judge_partitions(asked, source)
     _judge_compaction(asked, source)
-    live = live_position(source, target)
-    if not live:
-        raise NoLiveCommitError(
-            f"No commit of {target.table} says which offsets it holds, so nobody can say what came after what.",
-            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` writes it from the topic",
-            table=target.table,
-        )
+    position = live_position(asked, source, target)
+    require_position(asked, target, position, source.partitions)
+    # Without a live writer, every record of the topic is this replay's to write.
+    live = position.known or {number: facts.latest for number, facts in sorted(source.partitions.items())}
     damaged = damage_of(asked, source, target, live, zones)
     start = _start(asked, source, target, {number: _first(each, live[number]) for number, each in damaged.items()})
     ranges = {number: ((first, end),) for number, (first, end) in _after(start, live).items() if first < end}
@@ -68,7 +62,9 @@ def plan_forward(
         for number, each in damaged.items()
     }
     slices = cut(ranges, offsets_per_slice or slice_size(ranges))
-    plan = assemble(asked, code, source, target, base=base, live=live, readings=readings, slices=slices, state=start)
+    plan = assemble(
+        asked, code, source, target, base=base, live=position.known, readings=readings, slices=slices, state=start
+    )
     return plan, readings
 
 

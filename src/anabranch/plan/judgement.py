@@ -37,14 +37,6 @@ class SomePartitionsError(PlanRefusedError):
     code = "plan.some-partitions"
 
 
-class LivePositionUnknownError(PlanRefusedError):
-    code = "plan.live-position-unknown"
-
-
-class LiveAheadError(PlanRefusedError):
-    code = "plan.live-ahead"
-
-
 class RetentionPassedError(PlanRefusedError):
     code = "plan.retention-passed"
 
@@ -108,40 +100,6 @@ def judge_partitions(asked: Asked, source: SourceFacts) -> None:
             topic=source.topic,
             left_out=left_out,
         )
-
-
-def live_position(source: SourceFacts, target: TargetFacts) -> dict[int, int]:
-    """Where live stood at the base in every partition; empty if the table knows no live commit."""
-    live = target.live
-    if not live.commits:
-        return {}
-    beyond = {
-        number: end
-        for number, end in sorted(live.ends.items())
-        if number not in source.partitions or end > source.partitions[number].latest
-    }
-    if beyond:
-        number, end = next(iter(beyond.items()))
-        facts = source.partitions.get(number)
-        now = "has no such partition" if facts is None else f"ends at {facts.latest}"
-        raise LiveAheadError(
-            f"Live has written {source.topic} up to offset {end} of partition {number}, and the topic {now}: "
-            "it was deleted and made anew, or another cluster answers.",
-            next_step="check the context in use; rows of the former topic can't be replayed from this one",
-            topic=source.topic,
-            beyond={str(each): offset for each, offset in beyond.items()},
-        )
-    unknown = sorted(set(source.partitions) - set(live.ends))
-    if unknown and not live.complete:
-        raise LivePositionUnknownError(
-            f"Nobody can say how far live had read partition {', '.join(map(str, unknown))} of {source.topic}: "
-            f"the commits of {target.table} that told it have expired.",
-            next_step="let live write a batch with records of every partition, then plan again",
-            topic=source.topic,
-            unknown=unknown,
-        )
-    # A whole history that never names a partition means that live has not begun to read it.
-    return {number: live.ends.get(number, 0) for number in sorted(source.partitions)}
 
 
 def judge_retention(

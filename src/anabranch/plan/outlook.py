@@ -246,14 +246,7 @@ def _of_the_range(asked: Asked, target: TargetFacts, now: datetime) -> Iterator[
             f"the range reaches to {format_moment(partitions.end)}, which is still to come: "
             "what live writes into it meanwhile is kept",
         )
-    if not target.live.commits:
-        yield Caution(
-            "no-live-commit",
-            f"no commit of {target.table} says which offsets it holds: the topic is read to its end, "
-            "and a commit into the range before promotion will block it",
-        )
-    elif target.live.foreign:
-        yield _foreign(target)
+    yield from _of_writers(asked, target)
 
 
 def _of_merging(asked: Asked, target: TargetFacts) -> Iterator[Caution]:
@@ -264,16 +257,23 @@ def _of_merging(asked: Asked, target: TargetFacts) -> Iterator[Caution]:
             f"what came after {format_moment(asked.end)} is replayed too, by the same code, up to where live stands: "
             "a row is the last event of its key, whenever that was",
         )
+    yield from _of_writers(asked, target)
+
+
+def _of_writers(asked: Asked, target: TargetFacts) -> Iterator[Caution]:
+    if asked.no_live_writer:
+        yield Caution(
+            "no-live-writer",
+            f"the contract says that nothing else writes to {target.table}: the topic is read to its end, and "
+            f"promotion is refused if anything else commits after base snapshot {target.base}. A writer that starts "
+            "after the promotion must begin at the end offsets of this plan: it would commit earlier records twice",
+        )
     if target.live.foreign:
-        yield _foreign(target)
-
-
-def _foreign(target: TargetFacts) -> Caution:
-    return Caution(
-        "foreign-commits",
-        f"{target.live.foreign} commits of {target.table} don't say whose they are: "
-        "rows of the range that did not come from the topic will be gone",
-    )
+        yield Caution(
+            "foreign-commits",
+            f"{target.live.foreign} commits of {target.table} don't say whose they are: "
+            "rows of the range that did not come from the topic will be gone",
+        )
 
 
 def _of_the_window(asked: Asked, duration: timedelta | None, now: datetime) -> Iterator[Caution]:

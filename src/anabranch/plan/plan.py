@@ -33,8 +33,8 @@ class Source:
     partitions: int
     ranges: Ranges
     live: Mapping[int, int]
-    """Where live stood at the base snapshot, per partition; empty when no live commit is known. No range ends later:
-    what live has not written yet is live's to write."""
+    """Where live stood at the base snapshot, per partition; empty when the contract says that nothing else
+    writes to the table. No range ends later: what live has not written yet is live's to write."""
     proof: Mapping[int, Proof] = field(default_factory=dict)
     """Why the ranges are known to hold every event, for each partition that has any offsets to choose from."""
     isolation: str = "read_committed"
@@ -59,6 +59,8 @@ class Target:
     files: int = 0
     rows: int = 0
     """Of the range at the base: what is taken out."""
+    no_live_writer: bool = False
+    """The contract says that nothing else writes to the table: promotion is refused if anything did since the base."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from anabranch.plan.completeness import Reading, moments_of, reading_of
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.faithful import plan_stream
 from anabranch.plan.forward import plan_forward
-from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target, live_position
+from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target
+from anabranch.plan.live_position import live_position, partitions_read, require_position
 from anabranch.plan.offsets import lookups
 from anabranch.plan.outlook import Outlook, look_ahead
 from anabranch.plan.plan import Plan
@@ -62,7 +63,8 @@ def make_plan(
         return Planned(asked, forward, look_ahead(asked, source, target, read, zones, now))
     base = judge_target(asked, target)
     judge_partitions(asked, source)
-    live = live_position(source, target)
+    position = live_position(asked, source, target)
+    live = position.known
     span = require_closed(asked, target)
     window = lookups(span or target.partitions, asked.slack, everything=asked.everything)
     judge_retention(asked, source, target.partitions, window, live, zones, span or target.partitions)
@@ -71,6 +73,7 @@ def make_plan(
         number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
         for number, facts in sorted(source.partitions.items())
     }
+    require_position(asked, target, position, partitions_read(readings))
     ranges = ranges_read(readings)
     if not ranges:
         raise _empty(source, target, target.partitions, readings, live)

@@ -14,6 +14,7 @@ from anabranch.plan.completeness import Proof, Reading, moments_of, reading_of
 from anabranch.plan.event_span import EventSpan
 from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
 from anabranch.plan.intervals import Intervals, common, fewer, union
+from anabranch.plan.live_position import position_unknown
 from anabranch.plan.offsets import lookups, reach
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import Ranges, Slice, layers, offsets_in, share_of
@@ -63,6 +64,10 @@ def require_closed(asked: Asked, target: TargetFacts) -> EventSpan | None:
     if window is None or isinstance(partitions, WholeTable):
         return None
     wanted = reading(window, partitions)
+    if asked.no_live_writer:
+        return wanted  # no window is written again: promotion is refused if one was
+    if not target.live.commits:
+        raise position_unknown(asked, target)
     closed = None if target.live.watermark is None else EPOCH + timedelta(milliseconds=target.live.watermark)
     if closed is None or closed < wanted.end:
         stands = "no commit of live says how far it is" if closed is None else f"it has come to {format_moment(closed)}"

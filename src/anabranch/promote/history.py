@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -58,6 +58,15 @@ class Blocked:
     """A commit inside the range whose records we don't know: promoting would lose them, or count them twice."""
 
     commit: Commit
+
+
+def other_writer(since_base: Iterable[Commit]) -> Commit | None:
+    """The first commit by anything but Anabranch's promotions and rollbacks, or a compaction, which changes no row.
+
+    Also one outside the range: it shows that something writes to the table, from a position that is unknown.
+    """
+    ours = (Author.PROMOTION, Author.ROLLBACK, Author.REWRITE)
+    return next((commit for commit in since_base if commit.author not in ours), None)
 
 
 def judge_state(since_base: Sequence[Commit], *, run: str, reached: Mapping[int, int]) -> Clear | CatchUp | Blocked:

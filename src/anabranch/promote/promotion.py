@@ -9,7 +9,7 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval import Approval
 from anabranch.plan.plan import Plan
 from anabranch.promote.commit import Act, already_done, commit_once
-from anabranch.promote.history import Blocked, CatchUp, Clear, judge, judge_state
+from anabranch.promote.history import Author, Blocked, CatchUp, Clear, judge, judge_state, other_writer
 from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
 from anabranch.replay.staging import Staging
 from anabranch.runs.hold import Hold
@@ -20,6 +20,11 @@ ATTEMPTS = 100
 
 class BlockedError(AnabranchError):
     code = "promote.blocked"
+    exit_code = ExitCode.CONFLICT
+
+
+class OtherWriterError(AnabranchError):
+    code = "promote.other-writer"
     exit_code = ExitCode.CONFLICT
 
 
@@ -129,6 +134,8 @@ class Promotion:
         plan = self._validated.plan
         survey = self.target.survey(plan.target.base, plan.target.partitions)
         run = self.hold.run_id
+        if plan.target.no_live_writer:
+            self._require_no_other_writer(survey)
         if plan.strategy.whole_table:
             verdict = judge_state(survey.commits, run=run, reached=self.reached)
         else:
@@ -153,6 +160,24 @@ class Promotion:
                     next_step="find out who wrote it, then plan again from the present state",
                     snapshot=commit.snapshot,
                 )
+
+    def _require_no_other_writer(self, survey: Survey) -> None:
+        """The replay has read to the log's end: whatever a writer commits beside it, it may have read as well."""
+        target, other = self._validated.plan.target, other_writer(survey.commits)
+        if other is None:
+            return
+        writer = "live" if other.author is Author.LIVE else "another writer"
+        run = self.hold.run_id
+        raise OtherWriterError(
+            f"The contract of run {run} says `live: none`, but {writer} committed snapshot {other.snapshot} to "
+            f"{target.table} after base snapshot {target.base}. It may hold records that staging holds too: they would "
+            "count twice.",
+            untouched="Production is as before; staging is kept.",
+            next_step=f"stop the writer, then `anabranch cancel {run}` and plan again from the present state",
+            run=run,
+            snapshot=other.snapshot,
+            base=target.base,
+        )
 
     def _require_unchanged(self) -> None:
         if self.staging.snapshot != self._validated.snapshot:

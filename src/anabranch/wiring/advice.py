@@ -19,7 +19,8 @@ from anabranch.gates.evidence import newest_evidence
 from anabranch.plan.asked import Asked, ask
 from anabranch.plan.damage import Archive, Damage, LiveCode, Rates
 from anabranch.plan.forward import CompactedOrderError
-from anabranch.plan.judgement import LiveAheadError, RetentionPassedError, SharedTargetError
+from anabranch.plan.judgement import RetentionPassedError, SharedTargetError
+from anabranch.plan.live_position import LiveAheadError
 from anabranch.plan.planner import Planned
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.readers import find_readers

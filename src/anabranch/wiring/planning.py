@@ -26,6 +26,7 @@ from anabranch.plan.asked import ask
 from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
 from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, lost_of, require_no_drift
+from anabranch.plan.judgement import judge_target
 from anabranch.plan.lookup_tables import pin_all
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan
@@ -57,6 +58,7 @@ def plan_backfill(
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
     tables = target_catalog(workplace, asked.pipeline)
     target_facts = IcebergTables(tables).measure(asked)
+    judge_target(asked, target_facts)
     part = require_closed(asked, target_facts) or target_facts.partitions
     window = lookups(part, asked.slack, everything=asked.everything)
     topic = asked.pipeline.spec.source.topic

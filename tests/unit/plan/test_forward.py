@@ -116,7 +116,7 @@ def test_ranges_by_offsets_say_nothing_of_keys(world: World) -> None:
 
 def test_a_table_that_live_has_not_written_and_damage_it_has_not_reached_are_refused(world: World) -> None:
     nobody = LiveHistory({}, 0, True, frozenset(), 0)
-    assert refused(world, target={"live": nobody}).code == "plan.no-live-commit"
+    assert refused(world, target={"live": nobody}).code == "plan.live-position-unknown"
     early = LiveHistory({0: 10, 1: 10}, 1, True, frozenset(), 0)
     assert refused(world, target={"live": early}, states=(state(7, 10, 10),)).code == "plan.undamaged"
 

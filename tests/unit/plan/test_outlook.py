@@ -75,7 +75,7 @@ def test_timestamps_out_of_order_are_told(world: World) -> None:
 
 
 def test_cautions_of_the_table(world: World) -> None:
-    assert cautions(world, target={}) == {"no-live-commit"}
+    assert cautions(world, target={}, live="none") == {"no-live-writer"}
     assert cautions(world, target={"live": replace(LIVE, foreign=2)}) == {"foreign-commits"}
     other = {"eventTime": {"field": "_timestamp", "slack": "1h"}}
     assert cautions(world, pipe=other) == {"other-time-column"}

@@ -33,7 +33,7 @@ def test_a_good_world_can_be_planned(world: World) -> None:
     """The range's two days, an hour of slack before and two after it, of each partition."""
     plan = world.plan(LOGS).plan
     assert plan.source.ranges == {0: ((119, 170),), 1: ((119, 170),)}
-    assert plan.source.live == {}
+    assert plan.source.live == {0: 480, 1: 480}
     assert (plan.target.base, plan.target.files, plan.target.rows) == (7, 2, 48)
     assert sum(piece.width for piece in plan.slices) == 102
 
@@ -161,11 +161,6 @@ def test_a_partition_that_live_never_read_is_live_s_to_write(world: World) -> No
     plan = world.plan(LOGS, target={"live": live({0: 480})}).plan
     assert plan.source.ranges == {0: ((119, 170),)}
     assert plan.source.live == {0: 480, 1: 0}
-
-
-def test_a_position_that_expired_with_its_commit_is_not_guessed(world: World) -> None:
-    error = refused(world, target={"live": live({0: 480}, complete=False)})
-    assert (error.code, error.fields["unknown"]) == ("plan.live-position-unknown", [1])
 
 
 @pytest.mark.parametrize("ends", [{0: 481, 1: 480}, {0: 480, 1: 480, 2: 1}])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.unit.plan.test_completeness import looked_up
-from tests.unit.plan.world import JUNE, NO_LIVE, Log, Record, World, milliseconds
+from tests.unit.plan.world import JUNE, Log, Record, World, milliseconds
 
 from anabranch.contract.window import EventWindow
 from anabranch.plan.axis import EPOCH, Grain, PartitionRange, TimeAxis, widen
@@ -21,7 +21,7 @@ from anabranch.plan.facts import LiveHistory, Lookups, SourceFacts
 from anabranch.plan.offsets import lookups
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.windows import WindowsOpenError, first_touched, reading, split
+from anabranch.plan.windows import WindowsOpenError, first_touched, reading, require_closed, split
 from anabranch.plan.zone_spans import Span
 from anabranch.plan.zones import NO_MAP, PartitionZones, Zone, ZoneMap
 from anabranch.promote.history import Author, Blocked, Clear, Commit, judge
@@ -207,8 +207,9 @@ def test_windows_that_live_has_not_closed_are_refused(world: World) -> None:
     with pytest.raises(WindowsOpenError, match="watermark reaches"):
         planned(world, logs, JUNE + timedelta(days=2))
     asked = world.asked(pipe={"class": "windowed", "window": WINDOW})
+    silent = LiveHistory({0: 9}, 1, True, frozenset(), 0, watermark=None)
     with pytest.raises(WindowsOpenError, match="no commit of live"):
-        make_plan(asked, "c1", SourceFacts("t", "u", {}, None, None), world.target(asked, live=NO_LIVE), now=NOW_)
+        require_closed(asked, world.target(asked, live=silent))
 
 
 def test_a_live_commit_into_windows_of_the_range_blocks_and_is_never_kept() -> None:

@@ -155,8 +155,11 @@ class World:
         zones: ZoneMap = NO_MAP,
         **spec: Any,
     ) -> Planned:
+        """Unless told otherwise, live has written everything there is."""
         asked = self.asked(now=now, **spec)
-        table = self.target(asked, **(target or {}))
+        at_the_end = LiveHistory({n: len(log.records) for n, log in enumerate(logs)}, 1, True, frozenset(), 0)
+        stands = NO_LIVE if asked.no_live_writer else at_the_end
+        table = self.target(asked, **{"live": stands, **(target or {})})
         return make_plan(asked, code, self.source(asked, logs, table, **(source or {})), table, now=now, zones=zones)
 
 

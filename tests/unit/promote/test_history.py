@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge
+from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge, other_writer
 
 MINE, OTHER = "run1", "run2"
 CODE, OTHER_CODE = "fixed", "buggy"
@@ -133,3 +133,13 @@ def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
         ours = [c for c in commits if c.author is Author.LIVE and c.code == CODE and c.snapshot not in staged]
         assert verdict.keep <= present
         assert verdict.keep <= frozenset[str]().union(*(commit.added for commit in ours))
+
+
+@pytest.mark.parametrize("author", Author)
+@pytest.mark.parametrize("touches", [frozenset(), frozenset({FILE})], ids=["elsewhere", "in the range"])
+def test_beside_no_live_writer_only_anabranch_and_compactions_commit(author: Author, touches: frozenset[str]) -> None:
+    """Also outside the range: whatever writes there has an unknown position in the topic."""
+    commit = Commit(8, author, run=OTHER, added=touches)
+    promoted = Commit(7, Author.PROMOTION, run=MINE, added=touches)
+    writes = author in (Author.LIVE, Author.FOREIGN)
+    assert other_writer([promoted, commit]) == (commit if writes else None)
