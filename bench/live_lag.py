@@ -60,7 +60,7 @@ def orders_coming_in(bootstrap: str) -> Iterator[None]:
 
 
 def limited(place: Bench) -> Path:
-    file = write_contract(place, "slow")
+    file = write_contract(place, "slow", live=True)
     asked = json.loads(file.read_text())
     asked["spec"]["budget"] = {"bytesPerSecond": LIMIT}
     file.write_text(json.dumps(asked))

@@ -95,9 +95,10 @@ def prepare(place: Bench, spark: SparkSession) -> None:
     table.append(table.schema().as_arrow().empty_table())
 
 
-def write_contract(place: Bench, name: str, hours: int = HOURS) -> Path:
+def write_contract(place: Bench, name: str, hours: int = HOURS, *, live: bool = False) -> Path:
+    """A contract for the first hours of the day. `live` says whether live writes to the table beside the replay."""
     file = place.folder / "contracts" / f"{name}.yaml"
-    file.write_text(json.dumps(contract(name, hours)))
+    file.write_text(json.dumps(contract(name, hours, live=live)))
     return file
 
 
@@ -112,7 +113,7 @@ class Quiet:
         return False
 
 
-def contract(name: str, hours: int = HOURS) -> dict[str, object]:
+def contract(name: str, hours: int = HOURS, *, live: bool = False) -> dict[str, object]:
     until = DAY + timedelta(hours=hours)
     span = {"from": DAY.strftime("%Y-%m-%dT%H:%M:%SZ"), "to": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {
@@ -125,6 +126,7 @@ def contract(name: str, hours: int = HOURS) -> dict[str, object]:
             "owner": "bench",
             "range": {"eventTime": span},
             "rollback": {"authority": "bench"},
+            **({} if live else {"live": "none"}),
         },
     }
 

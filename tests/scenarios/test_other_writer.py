@@ -40,6 +40,7 @@ def shop(new_shop: Callable[..., Shop]) -> Shop:
     return shop
 
 
+@pytest.mark.long
 def test_its_unread_records_are_refused_until_the_contract_says_that_it_is_stopped(shop: Shop) -> None:
     contract(shop)
     with pytest.raises(AnabranchError) as refused:

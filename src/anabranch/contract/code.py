@@ -10,10 +10,10 @@ from anabranch.contract.pipeline import Pipeline
 
 
 def code_digest(folder: Path, pipeline: Pipeline) -> str:
-    """SHA-256 over how events are decoded and over every source file beside the transform.
+    """SHA-256 over how events are decoded and rows are merged, and over every file beside the transform.
 
-    All files of the transform's top folder count, since a transform may import any of them: too many only means
-    planning again, too few would run changed code under an old plan.
+    All files of the transform's top folder count, since a transform may import or read any of them: too many only
+    means planning again, too few would run changed code under an old plan.
     """
     transform = pipeline.spec.transform
     files = code_files(folder, pipeline)
@@ -22,7 +22,12 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
         "columns": list(pipeline.spec.source.columns.items()),
         "event_time": [pipeline.spec.event_time.field, pipeline.spec.event_time.format],
         "transform": transform.python or transform.sql,
+        "class": pipeline.spec.pipeline_class,
+        "key": pipeline.spec.source.key,
+        "keys": pipeline.spec.target.keys,
     }
+    if pipeline.spec.target.columns is not None:
+        decoding["target"] = list(pipeline.spec.target.columns.items())
     if pipeline.spec.window is not None:
         decoding["window"] = pipeline.spec.window.model_dump(mode="json")
     if pipeline.spec.lookups:
@@ -36,7 +41,7 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
 
 
 def code_files(folder: Path, pipeline: Pipeline) -> list[Path]:
-    """Every source file that counts, in order."""
+    """Every file that counts, in order: sources, and data that they may read. Not bytecode and hidden files."""
     transform = pipeline.spec.transform
     if transform.python is None:
         return [folder / (transform.sql or "")]
@@ -44,4 +49,8 @@ def code_files(folder: Path, pipeline: Pipeline) -> list[Path]:
     place = folder / top
     if not place.is_dir():
         return [folder / f"{top}.py"]
-    return sorted(path for path in place.rglob("*") if path.suffix in (".py", ".sql") and path.is_file())
+    return sorted(path for path in place.rglob("*") if path.is_file() and not _left_out(path.relative_to(place)))
+
+
+def _left_out(path: Path) -> bool:
+    return path.suffix == ".pyc" or any(part == "__pycache__" or part.startswith(".") for part in path.parts)

@@ -6,7 +6,8 @@ from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
 from anabranch.gates.gate import Finding, Judgement, judged
 from anabranch.plan.completeness import Proof
-from anabranch.plan.drift import describe, error_of, forbids
+from anabranch.plan.drift import forbids
+from anabranch.plan.drift_errors import describe, error_of
 from anabranch.plan.slices import offsets_in
 
 NAME = "offset-control"

@@ -1,14 +1,14 @@
-"""What of the pinned things has changed since the plan was made: asked before and after every slice."""
+"""What of the pinned things has changed since the plan was made, and at which stage of a run that matters. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 from typing_extensions import assert_never
 
-from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.axis import TimeAxis
 from anabranch.plan.intervals import common, union
 from anabranch.plan.plan import Plan
@@ -29,11 +29,24 @@ class Present:
     """Whether the base snapshot is still in main's history."""
     lookups_gone: frozenset[str] = frozenset()
     """The lookups whose pinned snapshot is there no more, by name."""
+    declared: Mapping[str, str] = field(default_factory=dict)
+    """The pipeline's pinned fields, by their path in the file."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the pinned files that can be read."""
 
 
 class PresentLook(Protocol):
     def now(self) -> Present:
         """Look at the topic, the code and the table anew. Changes nothing."""
+
+
+class Stage(str, Enum):
+    """How far a run is, by what it still reads."""
+
+    REPLAYING = "replaying"
+    """Slices are still to be written: of the plan, or to catch up with live."""
+    STAGED = "staged"
+    """Every slice is in staging: validation, approval and promotion are left, and the rollback after it."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,24 @@ class CodeChanged:
 
 
 @dataclass(frozen=True)
+class PipelineChanged:
+    """A field of the pipeline's file. None: it was not there, or is not there now."""
+
+    field: str
+    was: str | None
+    now: str | None
+
+
+@dataclass(frozen=True)
+class CheckFileChanged:
+    """A file that validation reads; `now` is None when it can't be read."""
+
+    file: str
+    was: str
+    now: str | None
+
+
+@dataclass(frozen=True)
 class SchemaChanged:
     """Columns or partitioning of the target; `now` is None when the table is gone."""
 
@@ -85,38 +116,17 @@ class LookupGone:
     snapshot: int
 
 
-Drift = TopicRecreated | PartitionsAdded | RetentionPassed | CodeChanged | SchemaChanged | BaseGone | LookupGone
-
-
-class DriftError(AnabranchError):
-    """What the plan was made from is no longer so. The run stops rather than do something else than was planned."""
-
-    code = "plan.drift"
-    exit_code = ExitCode.CONFLICT
-
-
-class TopicRecreatedError(DriftError):
-    code = "plan.topic-recreated"
-
-
-class RetentionOvertookError(DriftError):
-    code = "plan.retention-overtook"
-
-
-class CodeChangedError(DriftError):
-    code = "plan.code-changed"
-
-
-class SchemaChangedError(DriftError):
-    code = "plan.schema-changed"
-
-
-class BaseGoneError(DriftError):
-    code = "plan.base-gone"
-
-
-class LookupGoneError(DriftError):
-    code = "plan.lookup-gone"
+Drift = (
+    TopicRecreated
+    | PartitionsAdded
+    | RetentionPassed
+    | CodeChanged
+    | PipelineChanged
+    | CheckFileChanged
+    | SchemaChanged
+    | BaseGone
+    | LookupGone
+)
 
 
 def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[Drift]:
@@ -131,6 +141,7 @@ def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[
         gone = lost_of(plan.source.ranges if needed is None else needed, now.earliest)
         if gone:
             found.append(RetentionPassed(gone))
+    found += drift_of_files(plan, now.declared, now.files)
     if now.code != plan.code:
         found.append(CodeChanged(plan.code, now.code))
     if now.schema != plan.target.schema or now.axis != plan.target.partitions.axis:
@@ -142,101 +153,55 @@ def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[
     return found
 
 
+def drift_of_files(plan: Plan, declared: Mapping[str, str], files: Mapping[str, str]) -> list[Drift]:
+    """What has changed of the pipeline's file and of the files that validation reads: all that a verdict rests on."""
+    found: list[Drift] = []
+    for path in sorted(plan.declared.keys() | declared.keys()):
+        if plan.declared.get(path) != declared.get(path):
+            found.append(PipelineChanged(path, plan.declared.get(path), declared.get(path)))
+    for file, was in sorted(plan.files.items()):
+        if files.get(file) != was:
+            found.append(CheckFileChanged(file, was, files.get(file)))
+    return found
+
+
+def drift_at(plan: Plan, now: Present, stage: Stage) -> tuple[Drift, ...]:
+    """What matters at this stage: the one rule for the gates, for validation and for promotion."""
+    if stage is Stage.REPLAYING:
+        return tuple(check_drift(plan, now))
+    return tuple(drift for drift in check_drift(plan, now, needed={}) if matters_once_staged(plan, drift))
+
+
+def matters_once_staged(plan: Plan, drift: Drift) -> bool:
+    """Whether a drift still counts when every slice is in staging.
+
+    Code and lookups have made the staged rows. Neither is read again where a range is replaced: a promotion and its
+    rollback move files, and a catch-up looks for all drift before it reads. A whole table is another matter: every
+    later commit of live is merged by the transform, before the promotion and in its rollback, so a promotion without
+    the lookup could not be undone. The code is checked there by the rollback itself, against the code that live ran.
+    """
+    match drift:
+        case CodeChanged():
+            return False
+        case LookupGone():
+            return plan.strategy.whole_table
+        case (
+            TopicRecreated()
+            | PartitionsAdded()
+            | RetentionPassed()
+            | PipelineChanged()
+            | CheckFileChanged()
+            | SchemaChanged()
+            | BaseGone()
+        ):
+            return True
+        case _:
+            assert_never(drift)
+
+
 def forbids(drift: Drift) -> bool:
     """Whether the run must stop. Added partitions only have to be told."""
     return not isinstance(drift, PartitionsAdded)
-
-
-def require_no_drift(plan: Plan, drifts: Iterable[Drift]) -> None:
-    """Raise for the first drift that forbids going on."""
-    for drift in drifts:
-        if forbids(drift):
-            raise error_of(plan, drift)
-
-
-def describe(drift: Drift) -> str:
-    match drift:
-        case TopicRecreated(was, None):
-            return f"the topic (id {was}) is gone"
-        case TopicRecreated(was, now):
-            return f"the topic was deleted and made anew: its id was {was} and is {now}"
-        case PartitionsAdded(was, now):
-            return f"the topic had {was} partitions and has {now}; the plan keeps to its own"
-        case RetentionPassed(lost):
-            gone = ", ".join(f"partition {p}: {start} to {end - 1}" for p, (start, end) in sorted(lost.items()))
-            return f"retention has deleted offsets that are still to be read ({gone})"
-        case CodeChanged(was, now):
-            return f"the transform's code has changed: its digest was {was[:12]} and is {now[:12]}"
-        case SchemaChanged(_, None):
-            return "the target table is gone"
-        case SchemaChanged():
-            return "the columns or the partitioning of the target have changed"
-        case BaseGone(snapshot):
-            return f"the base snapshot {snapshot} is no longer in the history of the target"
-        case LookupGone(name, table, snapshot):
-            return f"snapshot {snapshot} of {table}, which {name} is looked up in, is gone"
-        case _:
-            assert_never(drift)
-
-
-SAFE = "Production is as before. What is staged stays, and is complete for the slices that were committed."
-
-
-def error_of(plan: Plan, drift: Drift) -> DriftError:
-    """The error for a drift: what is missing, what is safe, and the way out."""
-    what = f"{plan.source.topic} → {plan.target.table}: {describe(drift)}."
-    match drift:
-        case TopicRecreated():
-            return TopicRecreatedError(
-                what,
-                untouched=SAFE,
-                next_step="cancel the run: its records are gone. If the new topic holds them again, plan anew",
-                topic=plan.source.topic,
-            )
-        case RetentionPassed(lost):
-            return RetentionOvertookError(
-                what,
-                untouched=SAFE + " It can't be promoted: the range would be incomplete.",
-                next_step="cancel the run, raise retention.ms, and plan a range that the topic still has",
-                topic=plan.source.topic,
-                lost={str(p): [start, end] for p, (start, end) in sorted(lost.items())},
-            )
-        case CodeChanged():
-            return CodeChangedError(
-                what,
-                untouched=SAFE,
-                next_step="put the former code back and run the same command; or cancel the run and plan anew",
-                was=drift.was,
-                now=drift.now,
-            )
-        case SchemaChanged():
-            return SchemaChangedError(
-                what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew: its rows were made for the former columns",
-                table=plan.target.table,
-            )
-        case BaseGone():
-            return BaseGoneError(
-                what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew, keeping snapshots at least as long as a backfill runs",
-                table=plan.target.table,
-                base=plan.target.base,
-            )
-        case LookupGone():
-            return LookupGoneError(
-                what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew: it takes the lookup as it is then, or as spec.lookups says. "
-                "Keep snapshots of lookup tables at least as long as a backfill runs",
-                table=drift.table,
-                snapshot=drift.snapshot,
-            )
-        case PartitionsAdded():
-            return DriftError(what, untouched=SAFE, next_step="nothing: the run goes on with the plan's partitions")
-        case _:
-            assert_never(drift)
 
 
 def lost_of(needed: Ranges, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:

@@ -75,8 +75,8 @@ def position_unknown(asked: Asked, target: TargetFacts, unknown: Collection[int]
         cause = f"the snapshots of {target.table} that recorded it have expired"
         remedy = "wait until live has committed a batch with records of every partition, then plan again"
     else:
-        others = f", {live.foreign} are by another writer" if live.foreign else ""
-        expired = "" if live.complete else ", older ones have expired"
+        others = f" ({live.foreign} by another writer)" if live.foreign else ""
+        expired = "" if live.complete else ", and older ones have expired"
         cause = f"no snapshot of {target.table} records offsets{others}{expired}"
         remedy = (
             f"let the table's live writer commit everything it has read, stop it, and write `live: none` under spec of "

@@ -84,6 +84,10 @@ class Plan:
     """Where a replay as a stream starts; None for any other."""
     lookups: Mapping[str, LookupPin] = field(default_factory=dict)
     """The snapshot of each lookup table, by the name that the transform uses."""
+    declared: Mapping[str, str] = field(default_factory=dict)
+    """The pipeline as it was declared: each field that can change rows or a verdict, by its path in the file."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the files that validation reads: SQL checks and known records."""
     control: str | None = None
     """Digest of the code that is replayed beside the corrected one, to tell the fix from what differed before."""
 
@@ -158,6 +162,8 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         strategy=Strategy(document["strategy"]),
         reading=None if "reading" not in document else EventSpan(*(instant(text) for text in document["reading"])),
         lookups=read_pins(document.get("lookups", {})),
+        declared=document["declared"],
+        files=document["files"],
         control=document.get("control"),
         state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
         stream=None

@@ -26,11 +26,13 @@ from anabranch.close.isolation import REPLAY_PREFIX, Certificate
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
+from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.asked import contract_hash
-from anabranch.plan.drift import CodeChanged, Drift, LookupGone, check_drift, describe, forbids, require_no_drift
+from anabranch.plan.drift import Drift, Stage, drift_at, drift_of_files, forbids
+from anabranch.plan.drift_errors import describe, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.slices import Ranges, Slice, ranges_of
 from anabranch.plan.steps import (
@@ -286,11 +288,15 @@ class BackfillRun:
             stream.of(hold.epoch, len(self._staged_ids(control=False)))
 
     def validate(self, hold: Hold, now: datetime) -> Report:
-        """Judge staging as it is now, put the verdict on record, and leave the page where people find it."""
+        """Judge staging as it is now, put the verdict on record, and leave the page where people find it.
+
+        Refused if the pipeline or a file of a check is not as the plan pins it, before measuring and after.
+        """
         from anabranch.adapters.spark.measures import measure
         from anabranch.validate.judge import judge
         from anabranch.validate.record import keep
 
+        self._require_same_checks()
         staging = self.staging(hold)
         hold.give_up("validate", "its process ended")
         number = hold.number("validate")
@@ -308,6 +314,7 @@ class BackfillRun:
             schema=schema_digest(self.target.load()),
             control=self._control(hold, staging),
         )
+        self._require_same_checks()
         accounts = self._accounts(staging)
         report = judge(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
         hold.require()
@@ -500,11 +507,13 @@ class BackfillRun:
         return [each for each in self.staged(staging) if each.slice_id.startswith(CATCH_UP)]
 
     def _require_no_drift(self) -> None:
-        """Before promotion: the topic and the table are those of the plan. Code and lookups have done their work."""
+        """Before promotion: what the plan pins and staged rows still depend on has not changed."""
         present = ProjectPresent(self.workplace, self.pipeline, self.plan).now()
-        drifts = check_drift(self.plan, present, needed={})
-        done = (CodeChanged, LookupGone)
-        require_no_drift(self.plan, [drift for drift in drifts if not isinstance(drift, done)])
+        require_no_drift(self.plan, drift_at(self.plan, present, Stage.STAGED))
+
+    def _require_same_checks(self) -> None:
+        files = digest_files(self.workplace.folder, self.plan.files)
+        require_no_drift(self.plan, drift_of_files(self.plan, declared(self.pipeline), files))
 
     def lag(self) -> int | None:
         """How far live is behind, in offsets."""

@@ -15,7 +15,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import AnabranchError
 from anabranch.gates.facts import ClosingReading, LiveReading
-from anabranch.plan.drift import CodeChanged, Drift, check_drift
+from anabranch.plan.drift import Drift, Stage, drift_at
 from anabranch.plan.plan import Plan
 from anabranch.runs.states import State
 from anabranch.wiring.planning import ProjectPresent
@@ -26,11 +26,9 @@ STILL_READING = frozenset({State.PLANNED, State.REPLAYING, State.PAUSED, State.F
 
 
 def look_for_drift(workplace: Workplace, pipeline: Pipeline, plan: Plan, state: State) -> tuple[Drift, ...]:
-    """Once all is staged, neither the offsets nor the code are needed any more."""
-    present = ProjectPresent(workplace, pipeline, plan).now()
-    if state in STILL_READING:
-        return tuple(check_drift(plan, present))
-    return tuple(each for each in check_drift(plan, present, needed={}) if not isinstance(each, CodeChanged))
+    """Of the plan's pins, what has changed and matters at the run's state."""
+    stage = Stage.REPLAYING if state in STILL_READING else Stage.STAGED
+    return drift_at(plan, ProjectPresent(workplace, pipeline, plan).now(), stage)
 
 
 def look_at_live(workplace: Workplace, pipeline: Pipeline) -> LiveReading:

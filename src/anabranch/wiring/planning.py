@@ -20,12 +20,14 @@ from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, o
 from anabranch.contract.code import code_digest
 from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
+from anabranch.contract.pins import declared, digest_files, pin_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.plan.asked import ask
 from anabranch.plan.axis import TimeAxis, WholeTable
 from anabranch.plan.completeness import moments_of
-from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, lost_of, require_no_drift
+from anabranch.plan.drift import Drift, Present, PresentLook, check_drift, lost_of
+from anabranch.plan.drift_errors import require_no_drift
 from anabranch.plan.judgement import judge_target
 from anabranch.plan.lookup_tables import pin_all
 from anabranch.plan.offsets import lookups
@@ -82,6 +84,8 @@ def plan_backfill(
     )
     plan = replace(
         planned.plan,
+        declared=declared(asked.pipeline),
+        files=pin_files(workplace.folder, asked.backfill),
         lookups=pin_all(asked, IcebergLookups(tables), now),
         control=pin_control(workplace, asked, planned.plan, tables),
     )
@@ -99,8 +103,19 @@ class ProjectPresent:
     def now(self) -> Present:
         uuid, earliest = self._topic()
         schema, axis, base_kept = self._table()
-        code = code_digest(self.workplace.folder, self.pipeline)
-        return Present(uuid, len(earliest), earliest, code, schema, axis, base_kept, self._lookups_gone())
+        folder = self.workplace.folder
+        return Present(
+            uuid,
+            len(earliest),
+            earliest,
+            code_digest(folder, self.pipeline),
+            schema,
+            axis,
+            base_kept,
+            self._lookups_gone(),
+            declared(self.pipeline),
+            digest_files(folder, self.plan.files),
+        )
 
     def _lookups_gone(self) -> frozenset[str]:
         if not self.plan.lookups:

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.conformance.classes.kinds import STATELESS
+from tests.conformance.classes.kinds import STATELESS, UPSERT, Kind
 from tests.conformance.classes.scene import ACCOUNTS, Scene
 from tests.scenarios.backfills import NOW, Onlooker
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.sql.store import open_store
-from anabranch.plan.drift import LookupGoneError
+from anabranch.gates import offset_control
+from anabranch.gates.colour import Colour
+from anabranch.plan.drift_errors import LookupGoneError
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
 from anabranch.wiring.planning import plan_backfill
 
@@ -122,3 +124,27 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
         plan_backfill(scene.workplace, contract, now=NOW)
     edited(contract, lookups={"factors": {"snapshot": third}})
     assert plan_backfill(scene.workplace, contract, now=NOW).plan.lookups["factors"].snapshot == third
+
+
+@pytest.mark.parametrize("kind", [STATELESS, UPSERT], ids=lambda kind: kind.name)
+def test_gate_and_promotion_agree_on_a_lookup_that_is_gone_after_staging(
+    damaged: Callable[[Kind], Scene], kind: Kind
+) -> None:
+    """A range is promoted: nothing reads the lookup again. A whole table is not: its rollback would have to."""
+    scene = damaged(kind)
+    factors = Factors(scene)
+    first = factors.set(1)
+    edited(scene.workplace.folder / "pipelines" / "accounts.yaml", lookups={"factors": TABLE})
+    run = scene.again(scene.plan(slices=1).run_id)
+    scene.apply(run)
+    factors.set(2)
+    factors.expire(first)
+    [gate] = [each for each in run.gates.score().judgements if each.gate == offset_control.NAME]
+    if run.plan.strategy.whole_table:
+        assert gate.colour is Colour.RED
+        with run.hold() as hold, pytest.raises(LookupGoneError, match=str(first)):
+            run.promote(hold, Onlooker(), NOW)
+    else:
+        assert gate.colour is not Colour.RED
+        with run.hold() as hold:
+            assert run.promote(hold, Onlooker(), NOW) == run.target.head()

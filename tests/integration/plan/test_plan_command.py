@@ -67,7 +67,7 @@ def test_out_of_order_events_are_all_inside(plan_shop: Shop, capsys: pytest.Capt
     plan_shop.table("orders")
     plan_shop.write("orders", [JUNE])
     start, end = JUNE + 2 * DAY, JUNE + 3 * DAY
-    document = planned(plan_shop, plan_shop.contract("orders", start, end), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", start, end, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, start, end) == []
     assert document["outlook"]["ends_by"] == {"0": "time", "1": "time", "2": "time"}
     read = sum(after - first for first, after in ranges(document).values())
@@ -85,7 +85,7 @@ def test_transactions_whose_markers_are_newer_than_their_records(
     plan_shop.pipeline("orders", topic)
     plan_shop.table("orders")
     plan_shop.write("orders", [JUNE])
-    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, JUNE, JUNE + DAY) == []
     assert document["outlook"]["transactional"] == "seen"
     assert "timestamps-out-of-order" in cautions(document)
@@ -98,7 +98,7 @@ def test_a_record_stamped_far_ahead_does_not_end_the_range(plan_shop: Shop, caps
     plan_shop.pipeline("orders", topic)
     plan_shop.table("orders")
     plan_shop.write("orders", [JUNE])
-    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, JUNE, JUNE + DAY) == []
     assert document["outlook"]["ends_by"] == {"0": "doubt"}
 
@@ -116,7 +116,7 @@ def test_an_open_transaction_is_told(plan_shop: Shop, capsys: pytest.CaptureFixt
     producer.produce(topic, **Event.on_time(JUNE).record(0))
     producer.flush(30)
     try:
-        document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY), capsys)
+        document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     finally:
         producer.abort_transaction(30)
     assert ranges(document) == {0: (0, 24)}
@@ -130,7 +130,7 @@ def test_a_compacted_topic_is_planned_with_a_caution(plan_shop: Shop, capsys: py
     plan_shop.pipeline("orders", topic)
     plan_shop.table("orders")
     plan_shop.write("orders", [JUNE])
-    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert document["plan"]["source"]["compacted"] is True
     assert "compacted" in cautions(document)
     assert document["outlook"]["headroom_seconds"] is None, "compaction alone deletes nothing by age"
@@ -143,7 +143,7 @@ def test_headroom_is_what_retention_leaves(plan_shop: Shop, capsys: pytest.Captu
     plan_shop.pipeline("orders", topic)
     plan_shop.table("orders")
     plan_shop.write("orders", [today - 5 * DAY])
-    document = planned(plan_shop, plan_shop.contract("orders", today - 5 * DAY, today - 4 * DAY), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", today - 5 * DAY, today - 4 * DAY, live="none"), capsys)
     assert DAY.total_seconds() < document["outlook"]["headroom_seconds"] <= 2 * DAY.total_seconds()
     assert document["outlook"]["topic"]["retention_ms"] == 7 * DAY // timedelta(milliseconds=1)
     assert "retention-near" not in cautions(document)
@@ -235,6 +235,6 @@ def test_a_topic_stamped_by_the_broker(plan_shop: Shop, capsys: pytest.CaptureFi
     plan_shop.pipeline("orders", topic)
     plan_shop.table("orders")
     plan_shop.write("orders", [now])
-    document = planned(plan_shop, plan_shop.contract("orders", now - HOUR, now), capsys)
+    document = planned(plan_shop, plan_shop.contract("orders", now - HOUR, now, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, now - HOUR, now) == []
     assert document["outlook"]["topic"]["timestamps"] == "LogAppendTime"

@@ -47,7 +47,7 @@ def test_an_unknown_position_is_refused_in_every_class(world: World, given: dict
         plan(world, live, **given)
     assert refused.value.code == "plan.live-position-unknown"
     assert "`live: none`" in refused.value.next_step
-    assert ("3 are by another writer" in refused.value.what) == bool(live.foreign)
+    assert ("(3 by another writer)" in refused.value.what) == bool(live.foreign)
     assert ("older ones have expired" in refused.value.what) == (not live.complete)
 
 
