@@ -44,7 +44,7 @@ def test_the_closure_accounts_for_every_offset(survived: Story) -> None:
     assert {name: ledger.get(name, 0) for name in fates} == fates
     assert ledger["offsets"] == sum(fates.values())
     assert ledger["rows"] == fates["output"] > EVENTS * 0.82
-    assert not {"transaction", "compacted", "lost"} & set(ledger)
+    assert not {"control", "aborted", "compacted", "lost"} & set(ledger)
     assert ledger["slices"] == len(survived.shop.plan["slices"]) + 1, "the plan's, and one to catch up with live"
 
 

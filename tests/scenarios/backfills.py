@@ -92,11 +92,12 @@ class Flow:
     def pipeline(self) -> Pipeline:
         return load_pipelines(self.workplace.loaded)[self.pipeline_name].pipeline
 
-    def ends(self) -> dict[int, int]:
+    def ends(self, isolation: str = "read_committed") -> dict[int, int]:
         """Where each partition ends."""
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap, "group.id": "test-ends", **QUIET})
+        client = {"bootstrap.servers": self.kafka.bootstrap, "group.id": "test-ends", **QUIET}
+        consumer = Consumer({**client, "isolation.level": isolation})
         try:
             numbers = consumer.list_topics(self.topic, timeout=SECONDS).topics[self.topic].partitions
             asked = [TopicPartition(self.topic, number) for number in numbers]

@@ -141,6 +141,8 @@ class Shop(Backfills):
             producer.produce(self.topic, **record)
         producer.flush(SECONDS)
         (producer.commit_transaction if commit else producer.abort_transaction)(SECONDS)
+        # The broker answers before it has written the marker, and until then hides what comes after.
+        eventually(lambda: self.ends() == self.ends("read_uncommitted"))
 
     def recreate_topic(self, records: Sequence[Mapping[str, Any]], partitions: int = 2) -> None:
         """The same name, other records at the same offsets."""

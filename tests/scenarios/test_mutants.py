@@ -31,7 +31,7 @@ from anabranch.wiring.planning import DriftGuard
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.checker import between, differences
-from tests.scenarios.shop import END, START, Shop, hours
+from tests.scenarios.shop import END, START, Shop, hours, staged_slices
 
 Patch = pytest.MonkeyPatch
 POISON = b"not json"
@@ -168,11 +168,11 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], set[str]]] = {
         slice_twice,
         {"validation: conservation", "validation: keys", "checker: rows"},
     ),
-    "aborted transactions read": (uncommitted, {"checker: rows"}),
+    "aborted transactions read": (uncommitted, {"replay.ledger"}),
     "the range an hour too long": (range_ends(1), {"replay.row-outside-range"}),
     "the range an hour too short": (range_ends(-1), {"checker: rows"}),
     "no filter by event time": (no_filter, {"replay.row-outside-range"}),
-    "a record dropped on the way": (record_dropped, {"checker: rows"}),
+    "a record dropped on the way": (record_dropped, {"replay.ledger"}),
     "a quarantine that forgets": (quarantine_forgets, {"validation: quarantine", "checker: quarantine"}),
     "a ledger with a row too many": (counted_wrong("rows", lambda n: n + 1), {"replay.ledger"}),
     "a ledger that counts events twice": (counted_wrong("in_range", lambda n: 2 * n), {"replay.ledger"}),
@@ -190,6 +190,30 @@ def test_a_fault_in_replay_is_caught(world: Shop, run: BackfillRun, monkeypatch:
     said = found(world, run, times=2 if mutate is slice_twice else 1)
     assert caught_by <= said
     assert bool(said) == (fault != "none at all")
+
+
+@pytest.mark.parametrize("topic", ["plain", "of transactions"])
+def test_a_record_that_a_reader_drops_fails_its_slice(
+    world: Shop, run: BackfillRun, new_shop: Callable[..., Shop], monkeypatch: Patch, topic: str
+) -> None:
+    shop = world
+    if topic == "plain":
+        shop = new_shop(partitions=1)
+        shop.produce(hours(partitions=1))
+        shop.live()
+        run = shop.plan(slices=2)
+    record_dropped(monkeypatch)
+    with pytest.raises(AnabranchError) as refused:
+        shop.apply(run)
+    assert refused.value.code == "replay.ledger"
+    piece = next(each for each in run.plan.slices if each.offsets[0][0] <= 60 < each.offsets[0][1])
+    start, end = piece.offsets[0]
+    there = sum(start <= record.offset < end for record in shop.records())
+    assert refused.value.what == (
+        f"Slice {piece.id}, partition 0, offsets [{start}, {end}): {there} committed records in the log, "
+        f"{there - 1} counted."
+    )
+    assert staged_slices(run) == run.plan.slices.index(piece), "those before it"
 
 
 def test_files_that_are_not_committed_are_not_left_behind(world: Shop, run: BackfillRun, monkeypatch: Patch) -> None:

@@ -8,11 +8,22 @@ from dataclasses import asdict, astuple, dataclass, fields
 from functools import reduce
 from operator import add
 
+from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
+from anabranch.replay.gaps import NO_GAP, Gap
 from anabranch.replay.late import NONE_LATE, LateEvents
 
 CATCH_UP = "live-"
 """How the id of a slice begins that replays a live commit made after the base. No plan has such slices."""
+UNSTAGED = "Production is as before. The slices before this one are in staging; this one is not."
+"""The state in which a slice that fails leaves everything."""
+
+
+class LedgerError(AnabranchError):
+    """What was counted of a slice is not what its offsets hold. The slice is not committed."""
+
+    code = "replay.ledger"
+    exit_code = ExitCode.GUARDED
 
 
 @dataclass(frozen=True)
@@ -27,8 +38,10 @@ class Account:
     """Events in the range that gave no row, tombstones among them."""
     out_of_range: int = 0
     quarantined: int = 0
-    transaction: int = 0
-    """Commit and abort markers, and the records of aborted transactions."""
+    control: int = 0
+    """Commit and abort markers of transactions."""
+    aborted: int = 0
+    """Records of aborted transactions."""
     compacted: int = 0
     lost: int = 0
     """Deleted by retention before they were read."""
@@ -87,26 +100,6 @@ def total(accounts: Iterable[Account]) -> Account:
     return reduce(add, accounts, Account())
 
 
-@dataclass(frozen=True)
-class Gap:
-    """Offsets at which no record was found, told apart as far as can be known."""
-
-    transaction: int = 0
-    compacted: int = 0
-    lost: int = 0
-
-
-def explain_gap(missing: int, *, compacted_topic: bool, earliest: int, start: int) -> Gap:
-    """What `missing` offsets from `start` on were, when the log begins at `earliest` after the read.
-
-    Offsets before the log's beginning are lost. Of the others, a topic that is compacted does not say whether a
-    record was compacted away or never visible, so all count as compacted; one that is not has transactions' only.
-    """
-    lost = min(missing, max(0, earliest - start))
-    rest = missing - lost
-    return Gap(compacted=rest, lost=lost) if compacted_topic else Gap(transaction=rest, lost=lost)
-
-
 def settle(
     start: int,
     end: int,
@@ -116,25 +109,22 @@ def settle(
     out_of_range: int,
     quarantined: int,
     rows: int,
-    compacted_topic: bool,
-    earliest: int,
+    gap: Gap = NO_GAP,
     superseded: int = 0,
     windowed: int = 0,
 ) -> Account:
-    """The account of [start, end) from what was counted; the offsets left over are explained as a gap.
+    """The account of [start, end) from what was counted and what the log says of the offsets without a record.
 
-    More counted than there are offsets leaves a negative gap, and an account that does not balance: a record
-    counted twice must not be hidden here.
+    Nothing is a remainder: an offset that neither of them explains leaves an account that does not balance.
     """
-    missing = end - start - (output + filtered + superseded + windowed + out_of_range + quarantined)
-    gap = explain_gap(missing, compacted_topic=compacted_topic, earliest=earliest, start=start)
     return Account(
         offsets=end - start,
         output=output,
         filtered=filtered,
         out_of_range=out_of_range,
         quarantined=quarantined,
-        transaction=gap.transaction,
+        control=gap.control,
+        aborted=gap.aborted,
         compacted=gap.compacted,
         lost=gap.lost,
         superseded=superseded,

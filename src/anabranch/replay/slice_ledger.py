@@ -13,7 +13,7 @@ from anabranch.replay.ledger import Account
 @dataclass(frozen=True)
 class SliceLedger:
     bytes: int
-    """Keys and values as they came from Kafka."""
+    """Keys and values as they came from Kafka, and the record batches that were read again to explain gaps."""
     accounts: Mapping[int, Account]
     late: LateEvents = NONE_LATE
 

@@ -12,7 +12,8 @@ from tests.fixtures.properties import effort
 
 from anabranch.plan.intervals import union
 from anabranch.plan.slices import Slice, cut
-from anabranch.replay.ledger import FATES, Account, Gap, SliceAccount, conservation, explain_gap, settle, total
+from anabranch.replay.gaps import Gap
+from anabranch.replay.ledger import FATES, Account, SliceAccount, conservation, settle, total
 
 counts = st.integers(0, 10_000)
 ranges = st.dictionaries(
@@ -191,45 +192,31 @@ def test_a_slice_nobody_planned_is_named() -> None:
     assert (found.where, found.what) == ("s00009", "in staging, and not planned")
 
 
-@pytest.mark.parametrize(
-    ("missing", "compacted", "earliest", "gap"),
-    [
-        (0, False, 0, Gap()),
-        (7, False, 100, Gap(transaction=7)),
-        (7, False, 50, Gap(transaction=7)),
-        (7, True, 100, Gap(compacted=7)),
-        (7, False, 103, Gap(transaction=4, lost=3)),
-        (7, True, 103, Gap(compacted=4, lost=3)),
-        (7, False, 500, Gap(lost=7)),
-    ],
-)
-def test_gaps_are_told_apart(missing: int, compacted: bool, earliest: int, gap: Gap) -> None:
-    assert explain_gap(missing, compacted_topic=compacted, earliest=earliest, start=100) == gap
-
-
 @effort(100, 5_000)
-@given(st.tuples(counts, counts, counts, counts), counts, counts, counts, st.booleans())
-def test_settling_balances(
-    seen: tuple[int, int, int, int], missing: int, start: int, earliest: int, compacted: bool
+@given(st.tuples(counts, counts, counts, counts), st.tuples(counts, counts, counts), counts)
+def test_settling_balances_if_the_gap_is_what_is_missing(
+    seen: tuple[int, int, int, int], gaps: tuple[int, int, int], start: int
 ) -> None:
+    end = start + sum(seen) + sum(gaps)
+    account = settled(start, end, seen, Gap(*gaps))
+    assert account.balances
+    assert (account.control, account.aborted, account.compacted) == gaps
+    assert settled(start, end, seen, Gap()).balances == (not sum(gaps)), "nothing is a remainder"
+
+
+def test_settling_hides_no_record_counted_twice() -> None:
+    assert not settled(0, 10, (11, 0, 0, 0), Gap()).balances
+
+
+def settled(start: int, end: int, seen: tuple[int, int, int, int], gap: Gap) -> Account:
     output, filtered, out_of_range, quarantined = seen
-    account = settle(
+    return settle(
         start,
-        start + sum(seen) + missing,
+        end,
         output=output,
         filtered=filtered,
         out_of_range=out_of_range,
         quarantined=quarantined,
         rows=output * 2,
-        compacted_topic=compacted,
-        earliest=earliest,
+        gap=gap,
     )
-    assert account.balances
-    assert account.transaction + account.compacted + account.lost == missing
-
-
-def test_settling_hides_no_record_counted_twice() -> None:
-    account = settle(
-        0, 10, output=11, filtered=0, out_of_range=0, quarantined=0, rows=11, compacted_topic=False, earliest=0
-    )
-    assert not account.balances

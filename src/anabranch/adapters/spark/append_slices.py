@@ -18,7 +18,6 @@ from anabranch.adapters.spark.plain_reader import died_of_a_timestamp
 from anabranch.adapters.spark.rows import COORDINATES
 from anabranch.adapters.spark.slices import (
     SAFE,
-    LedgerError,
     SliceFailedError,
     SparkSliceWriter,
     appended,
@@ -28,6 +27,7 @@ from anabranch.adapters.spark.slices import (
 from anabranch.adapters.spark.tally import Questions, Tally
 from anabranch.crashpoints import reach
 from anabranch.plan.slices import Slice
+from anabranch.replay.ledger import LedgerError
 from anabranch.replay.replayer import SliceDone
 from anabranch.replay.staging import Staging
 

@@ -18,7 +18,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
+from anabranch.adapters.kafka.slice_gaps import SliceGaps
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
@@ -37,14 +37,15 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
-from anabranch.replay.ledger import Account, settle
+from anabranch.replay.gaps import NO_GAP, Gap
+from anabranch.replay.ledger import UNSTAGED, Account, LedgerError, settle
 from anabranch.replay.replayer import SliceDone
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
 PartitionCounts = Mapping[int, Mapping[str, int]]
 
-SAFE = "Production is as before. The slices before this one are in staging; this one is not."
+SAFE = UNSTAGED
 
 
 class SliceFailedError(AnabranchError):
@@ -54,11 +55,6 @@ class SliceFailedError(AnabranchError):
 class RowOutsideError(AnabranchError):
     code = "replay.row-outside-range"
     exit_code = ExitCode.REFUSED
-
-
-class LedgerError(AnabranchError):
-    code = "replay.ledger"
-    exit_code = ExitCode.GUARDED
 
 
 @dataclass(frozen=True)
@@ -196,35 +192,37 @@ class SparkSliceWriter:
         rows: PartitionCounts,
         fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
     ) -> SliceLedger:
-        begins = self._begins() if _has_gaps(piece, read) else {}
+        gaps, scanned = self._explain_gaps(piece, read)
         accounts = {
             partition: _account(
                 piece.offsets[partition],
                 read.get(partition, {}),
                 rows.get(partition, {}).get("rows", 0),
                 fates(read.get(partition, {}), rows.get(partition, {})),
-                compacted=bool(self.plan.source.compacted),
-                earliest=begins[partition][0] if begins else piece.offsets[partition][0],
+                gaps.get(partition, NO_GAP),
             )
             for partition in piece.offsets
         }
         self._require_balance(piece, accounts)
-        return SliceLedger(bytes_read, accounts)
+        return SliceLedger(bytes_read + scanned, accounts)
 
-    def _begins(self) -> Mapping[int, tuple[int, int]]:
-        """Where each partition begins and ends now."""
-        client = self.kafka.client(self.client_id)
-        return offset_ranges(client, describe_topic(client, self.plan.source.topic))
+    def _explain_gaps(self, piece: Slice, read: PartitionCounts) -> tuple[Mapping[int, Gap], int]:
+        """What the offsets without a record are, by partition, and how many bytes were read to know it."""
+        counted = {partition: _records(read.get(partition, {})) for partition in piece.offsets}
+        slice_gaps = SliceGaps(self.kafka, self.client_id, self.plan.source, self.run_id)
+        return slice_gaps.explain(piece, counted)
 
     def _require_balance(self, piece: Slice, accounts: Mapping[int, Account]) -> None:
         for partition, account in accounts.items():
             if not account.balances or account.lost:
+                fates = ", ".join(f"{fate} {count}" for fate, count in account.fates.items() if count)
                 raise LedgerError(
-                    f"Slice {piece.id}, partition {partition}: {account.offsets} offsets were asked for, and "
-                    f"{account.fates} were accounted for.",
+                    f"Slice {piece.id}, partition {partition}: the ledger does not balance: {account.offsets} offsets "
+                    f"planned, {sum(account.fates.values())} counted ({fates}), {account.rows} rows.",
                     untouched=SAFE,
-                    next_step=f"anabranch retry {self.run_id}; if it comes again, the topic has lost records",
+                    next_step=f"anabranch retry {self.run_id}",
                     slice=piece.id,
+                    partition=partition,
                 )
 
     def _said(self, piece: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
@@ -315,11 +313,9 @@ def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
 
-def _has_gaps(piece: Slice, read: PartitionCounts) -> bool:
-    """Whether an offset had no record. Where all had one, nobody need be asked what was lost."""
-    kinds = ("bad", "tombstones", "in_range", "out_of_range")
-    found = {partition: sum(read.get(partition, {}).get(kind, 0) for kind in kinds) for partition in piece.offsets}
-    return any(found[partition] != end - start for partition, (start, end) in piece.offsets.items())
+def _records(read: Mapping[str, int]) -> int:
+    """How many records were counted, of whatever kind."""
+    return sum(read.get(kind, 0) for kind in ("bad", "tombstones", "in_range", "out_of_range"))
 
 
 def total(kind: str, counts: PartitionCounts) -> int:
@@ -343,9 +339,7 @@ def _account(
     read: Mapping[str, int],
     rows: int,
     fates: Fates,
-    *,
-    compacted: bool,
-    earliest: int,
+    gap: Gap,
 ) -> Account:
     return settle(
         *offsets,
@@ -355,8 +349,7 @@ def _account(
         out_of_range=read.get("out_of_range", 0),
         quarantined=read.get("bad", 0),
         rows=rows,
-        compacted_topic=compacted,
-        earliest=earliest,
+        gap=gap,
     )
 
 

@@ -103,8 +103,8 @@ class StreamSliceWriter(WindowSliceWriter):
             rows = computed.where(starts_within(self._range))
             require_windows(rows, declared_window(self.pipeline.spec), self._range.axis.column, SAFE)
             counted = self._account(piece, read.counts, rows.count(), read.late, read.dropped)
-            # Both the stream and the ledger have read it.
-            ledger = replace(counted, bytes=2 * counted.bytes)
+            # Both the stream and the ledger have read the records.
+            ledger = replace(counted, bytes=counted.bytes + total("bytes", read.counts))
             reach("slice.write.after")
             return SliceDone(self._commit(rows.drop(*ORIGIN), piece, staging, ledger), ledger)
 

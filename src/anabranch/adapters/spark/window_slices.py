@@ -24,6 +24,7 @@ from anabranch.plan.axis import EPOCH, PartitionRange
 from anabranch.plan.slices import Offsets, Slice, layers
 from anabranch.plan.windows import reading
 from anabranch.project.quantities import format_duration
+from anabranch.replay.gaps import NO_GAP
 from anabranch.replay.late import LISTED, LateEvent, LateEvents
 from anabranch.replay.ledger import settle
 from anabranch.replay.replayer import SliceDone
@@ -107,7 +108,7 @@ class WindowSliceWriter(SparkSliceWriter):
         dropped: Mapping[int, int] = NONE_DROPPED,
     ) -> SliceLedger:
         """`dropped` are those of the events in the range, by partition, that came too late for all of its windows."""
-        begins = self._begins()
+        gaps, scanned = self._explain_gaps(piece, read)
         first = min(piece.offsets)
         accounts = {
             partition: settle(
@@ -119,13 +120,12 @@ class WindowSliceWriter(SparkSliceWriter):
                 windowed=read.get(partition, {}).get("in_range", 0) - dropped.get(partition, 0),
                 # A window has events of several partitions: its rows are put down to the slice's first one.
                 rows=rows if partition == first else 0,
-                compacted_topic=bool(self.plan.source.compacted),
-                earliest=begins[partition][0],
+                gap=gaps.get(partition, NO_GAP),
             )
             for partition, offsets in piece.offsets.items()
         }
         self._require_balance(piece, accounts)
-        return SliceLedger(total("bytes", read), accounts, late)
+        return SliceLedger(total("bytes", read) + scanned, accounts, late)
 
     def _late(self, own: DataFrame, window: EventWindow) -> LateEvents:
         """Of the slice's own events, those that live left out of a window of the range."""
