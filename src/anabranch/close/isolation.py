@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from anabranch.close.live_group import LiveGroup, Origin, Positions
+
 REPLAY_PREFIX = "anabranch-replay"
 """What the names of a replay's own clients and groups begin with. No pipeline's group may."""
 
@@ -22,14 +24,23 @@ class Group:
 class Fate(str, Enum):
     UNCHANGED = "unchanged"
     MOVED_BY_MEMBERS = "moved by its own members"
-    LIVE = "moved by the live pipeline itself"
+    LIVE = "moved by live, to offsets that a commit of live records"
+    NOT_LIVE = "moved to offsets that no commit of live records"
+    UNKNOWN = "moved; no commit of live is there to compare its offsets with"
     APPEARED = "appeared"
     VANISHED = "vanished"
     MOVED_BY_NOBODY = "moved, though nobody was in it"
     OURS = "a replay's own group, which must not exist"
 
 
-BREACHES = frozenset({Fate.MOVED_BY_NOBODY, Fate.OURS})
+BREACHES = frozenset({Fate.MOVED_BY_NOBODY, Fate.OURS, Fate.NOT_LIVE})
+
+
+class IsolationVerdict(str, Enum):
+    HOLDS = "holds"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+    """Nothing is known to be broken, and something could not be compared."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,24 @@ UNSEEN = Acls()
 
 
 @dataclass(frozen=True)
+class LiveOffsets:
+    """The offsets of live's group on the source topic, and those that live's last commit records."""
+
+    group: str
+    before: Positions
+    after: Positions
+    recorded: Positions
+
+    def document(self) -> dict[str, object]:
+        numbers = {"before": self.before, "after": self.after, "recorded": self.recorded}
+        return {"group": self.group, **{name: _by_name(each) for name, each in numbers.items()}}
+
+
+def _by_name(positions: Positions) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in sorted(positions.items())}
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What became of each group, and of the rights to what live reads, between the start and the end of a run."""
 
@@ -63,17 +92,28 @@ class Certificate:
     main_untouched: bool
     """Whether main carried no commit of the run before its promotion."""
     acls: Acls = UNSEEN
+    live: LiveOffsets | None = None
+    """Live's group by the numbers, where it moved."""
+
+    @property
+    def verdict(self) -> IsolationVerdict:
+        fates = set(self.fates.values())
+        if not self.main_untouched or self.acls.changed or BREACHES & fates:
+            return IsolationVerdict.BROKEN
+        return IsolationVerdict.UNKNOWN if Fate.UNKNOWN in fates else IsolationVerdict.HOLDS
 
     @property
     def holds(self) -> bool:
-        return self.main_untouched and not self.acls.changed and not BREACHES & set(self.fates.values())
+        return self.verdict is IsolationVerdict.HOLDS
 
     def document(self) -> dict[str, object]:
         return {
+            "verdict": self.verdict.value,
             "holds": self.holds,
             "main_untouched_before_promotion": self.main_untouched,
             "groups": {name: fate.value for name, fate in sorted(self.fates.items())},
             "acls": self.acls.document(),
+            "live": None if self.live is None else self.live.document(),
         }
 
 
@@ -82,14 +122,32 @@ def certify(
     after: Mapping[str, Group],
     *,
     live_group: str,
+    live: LiveGroup,
     main_untouched: bool,
     acls: Acls = UNSEEN,
 ) -> Certificate:
-    fates = {name: _fate(name, before.get(name), after.get(name), live_group) for name in {*before, *after}}
-    return Certificate(fates, main_untouched, acls)
+    """`live` must have been looked at after `after` was: live commits to the table before it commits to its group."""
+    fates = {name: _fate(name, before.get(name), after.get(name)) for name in {*before, *after}}
+    was, now = (live.committed(each[live_group].offsets if live_group in each else {}) for each in (before, after))
+    if was == now or live_group not in after:
+        return Certificate(fates, main_untouched, acls)
+    moved = _LIVE_FATES[live.origin(was, now)]
+    if moved is not Fate.LIVE or not _others_moved(before.get(live_group), after[live_group], live):
+        fates[live_group] = moved
+    return Certificate(fates, main_untouched, acls, LiveOffsets(live_group, was, now, live.newest))
 
 
-def _fate(name: str, before: Group | None, after: Group | None, live_group: str) -> Fate:
+_LIVE_FATES = {Origin.RECORDED: Fate.LIVE, Origin.NOT_RECORDED: Fate.NOT_LIVE, Origin.UNKNOWN: Fate.UNKNOWN}
+
+
+def _others_moved(before: Group | None, after: Group, live: LiveGroup) -> bool:
+    """Whether live's group moved on other topics too. Live commits to it for the source topic only."""
+    former = {} if before is None else before.offsets
+    moved = {name for name in {*former, *after.offsets} if former.get(name) != after.offsets.get(name)}
+    return any(name.rpartition("/")[0] != live.topic for name in moved)
+
+
+def _fate(name: str, before: Group | None, after: Group | None) -> Fate:
     if name.startswith(REPLAY_PREFIX):
         return Fate.OURS
     if before is None:
@@ -98,8 +156,6 @@ def _fate(name: str, before: Group | None, after: Group | None, live_group: str)
         return Fate.VANISHED
     if before.offsets == after.offsets:
         return Fate.UNCHANGED
-    if name == live_group:
-        return Fate.LIVE
     return Fate.MOVED_BY_MEMBERS if before.members or after.members else Fate.MOVED_BY_NOBODY
 
 

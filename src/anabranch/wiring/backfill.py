@@ -552,7 +552,7 @@ class BackfillRun:
     def _certificate(self, hold: Hold) -> Certificate:
         entry = next((e for e in hold.reader.journal(self.run_id) if e.step == RecordIsolation.name), None)
         before = {} if entry is None else entry.details
-        return certified(self.workplace, self.pipeline, before, main_untouched=self._main_untouched())
+        return certified(self.workplace, self.pipeline, self.plan, before, main_untouched=self._main_untouched())
 
     def _main_untouched(self) -> bool:
         """Whether every commit of this run on main is a promotion or a rollback."""

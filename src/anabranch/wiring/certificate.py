@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from anabranch.adapters.iceberg.live import live_offsets
 from anabranch.adapters.kafka.acls import acls_of
 from anabranch.adapters.kafka.groups import consumer_groups
 from anabranch.close.isolation import (
@@ -15,7 +16,9 @@ from anabranch.close.isolation import (
     groups_document,
     read_groups,
 )
+from anabranch.close.live_group import LiveGroup
 from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.plan import Plan
 from anabranch.wiring.workplace import Workplace
 
 
@@ -27,14 +30,18 @@ def look_at_isolation(workplace: Workplace, pipeline: Pipeline) -> dict[str, obj
 
 
 def certified(
-    workplace: Workplace, pipeline: Pipeline, before: Mapping[str, Any], *, main_untouched: bool
+    workplace: Workplace, pipeline: Pipeline, plan: Plan, before: Mapping[str, Any], *, main_untouched: bool
 ) -> Certificate:
     """`before` is what was looked at, or nothing if the run never came to read."""
     seen = before.get("acls")
+    # The table after the groups: what live's group shows is in the table by then.
+    after = consumer_groups(workplace.kafka.client(REPLAY_PREFIX))
+    table = workplace.catalog.open().load_table(plan.target.table)
     return certify(
         read_groups(before.get("groups", {})),
-        consumer_groups(workplace.kafka.client(REPLAY_PREFIX)),
+        after,
         live_group=pipeline.spec.consumer_group,
+        live=LiveGroup(plan.source.topic, live_offsets(table, plan.pipeline, plan.source.uuid)),
         main_untouched=main_untouched,
         acls=Acls(None if seen is None else tuple(seen), _rules(workplace, pipeline)),
     )

@@ -15,6 +15,7 @@ from tests.integration.promote.shop import STAGED, Shop, former, open_shop
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackGuaranteedError
 from anabranch.close.isolation import certify
+from anabranch.close.live_group import LiveGroup
 from anabranch.runs.journal import Outcome
 from anabranch.runs.states import State
 
@@ -37,7 +38,7 @@ def close(shop: Shop, now: datetime, forfeit: str | None = None) -> Any:
             hold,
             shop.plan,
             shop.target,
-            certify=lambda: certify({}, {}, live_group="orders", main_untouched=True),
+            certify=lambda: certify({}, {}, live_group="orders", live=LiveGroup("orders"), main_untouched=True),
             cost=dict,
             keep=kept.append,
             horizon=WEEK,

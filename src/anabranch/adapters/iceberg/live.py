@@ -74,6 +74,21 @@ def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
     return None
 
 
+def live_offsets(table: Table, pipeline: str, topic: str) -> list[Offsets]:
+    """What each commit of live has read of the topic (its UUID), newest first, as far back as snapshots are kept.
+
+    Of all snapshots, not of main's history alone: a table that was swapped has its former history beside it.
+    """
+    found: list[Offsets] = []
+    order = sorted(table.snapshots(), key=lambda each: (each.sequence_number or 0, each.timestamp_ms), reverse=True)
+    for snapshot in order:
+        properties = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        author, of = properties.get(props.AUTHOR), (properties.get(props.PIPELINE), properties.get(TOPIC))
+        if author == Author.LIVE.value and of == (pipeline, topic):
+            found.append(props.read_offsets(properties))
+    return found
+
+
 def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
     """Live's batches up to the base, newest first, as far back as history is kept."""
     found: list[LiveBatch] = []
