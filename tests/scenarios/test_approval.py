@@ -23,7 +23,8 @@ from tests.scenarios.test_catch_up import late
 pytestmark = pytest.mark.long
 
 ROLES = """approval: {lifetime: 2d, authorMayPromote: false}
-      roles: {approvers: [bob, ann], operators: [ops, ann], rollback: [lead]}"""
+      roles: {approvers: [bob, ann], operators: [ops, ann], rollback: [lead]}
+      gates: {enforce: false}"""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,12 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     shop.promote(run)
     shop.require(shop.corrected())
     shop.close(run)
-    [kept] = json.loads((run.folder / "closure.json").read_text())["overrides"]
+    record = json.loads((run.folder / "closure.json").read_text())
+    red = {each["gate"]: each for each in record["acknowledged_red"]}
+    assert {"compatibility", "capacity", "rollback"} <= set(red), "what was unknown when the replay began"
+    assert "side-effects" not in red, "a check that failed is overridden and not acknowledged"
+    assert all(each["automatic"] and "dev does not enforce gates" in each["reason"] for each in red.values())
+    [kept] = record["overrides"]
     assert (kept["gate"], kept["reason"]) == ("side-effects", "the mailer is off")
 
 

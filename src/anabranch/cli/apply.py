@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,6 +83,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
     from anabranch.wiring.gates import READS
 
     words = stderr()
+    backfill = replace(backfill, say=lambda line: words.print(line, markup=False))
     twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control's"
     words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.", markup=False)
     with backfill.hold() as hold:

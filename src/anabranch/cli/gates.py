@@ -61,7 +61,10 @@ def show(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show the scorecard: green was tested, yellow was not, red is unknown or failed and blocks. No JVM."""
+    """Show the scorecard: green was tested, yellow is designed and untested, red is unknown or failed. No JVM.
+
+    A failed check blocks every replay; an unknown answer blocks one that is high-volume or business-critical.
+    """
     from anabranch.cli.gates_page import render_scorecard
     from anabranch.errors import ExitCode
     from anabranch.project.whole_files import write_whole
@@ -103,6 +106,28 @@ def override(
             output,
             lambda console: console.print(f"{kept.by} answers for {kept.gate} of {subject}.", markup=False),
         )
+
+
+@gates.command()
+def acknowledge(
+    run: RunOrNone = None,
+    reason: Annotated[
+        str, typer.Option("--reason", help="Why the replay goes on with what is unknown.", show_default=False)
+    ] = "",
+    file: ContractFile = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Acknowledge every red gate of a small replay whose answer is unknown, by your name and on record.
+
+    Refused where a check failed, and for a replay that is high-volume or business-critical.
+    """
+    if not reason.strip():
+        raise typer.BadParameter("say why, with --reason")
+    with _gatekeeper(run, file, project, context) as (keeper, _):
+        card = keeper.acknowledge(reason.strip())
+        emit(card.document(), output, lambda console: _table(console, card))
 
 
 @contextmanager
@@ -148,6 +173,11 @@ def _table(console: Console, card: Scorecard) -> None:
     for kept in card.overrides.values():
         words = f"overridden: {kept.gate}, by {kept.by} on {kept.at:%Y-%m-%d %H:%M} UTC: {kept.reason}"
         console.print(Text(words, "bold magenta", overflow="fold"))
+    for red in card.acknowledged.values():
+        words = f"red, acknowledged: {red.gate}, by {red.by} on {red.at:%Y-%m-%d %H:%M} UTC: {red.reason}"
+        console.print(Text(words, "bold magenta", overflow="fold"))
     counts = ", ".join(f"{number} {colour}" for colour, number in card.counts.items())
     closed = f"; closed by {', '.join(each.gate for each in card.closed)}" if card.closed else ""
     console.print(Text(f"{counts}{closed}.", "bold red" if card.closed else "bold"))
+    if any(each.cause == "unknown" for each in card.judgements):
+        console.print(Text(f"{card.stakes.words[0].upper()}{card.stakes.words[1:]}.", overflow="fold"))

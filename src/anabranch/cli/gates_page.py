@@ -71,10 +71,15 @@ def _verdict(card: Scorecard) -> Html:
         return tag(
             "div",
             tag("strong", f"Closed by {names}"),
-            "Nothing is replayed or promoted until it is mended, or somebody answers for it by name.",
+            f"Nothing is replayed or promoted until this is fixed or somebody answers for it by name. "
+            f"{card.stakes.words[0].upper()}{card.stakes.words[1:]}.",
             class_="verdict rejected",
         )
     untested = card.counts[Colour.YELLOW.value]
+    red = [each.gate for each in card.judgements if each.colour is Colour.RED]
+    if red:
+        words = f"Red and not blocking: {', '.join(red)}. {card.stakes.words[0].upper()}{card.stakes.words[1:]}."
+        return tag("div", tag("strong", "Open"), words, class_="verdict waiting")
     if card.colour is Colour.GREEN:
         return tag("div", tag("strong", "Open"), "Every gate was tested.", class_="verdict accepted")
     words = f"Nothing stands in the way. {untested} gates rest on design and not on a test."
@@ -100,6 +105,14 @@ def _row(card: Scorecard, each: Judgement) -> Html:
             "p", f"Overridden by {override.by} on {override.at:%Y-%m-%d %H:%M}: {override.reason}", class_="override"
         )
     )
+    known = card.acknowledged.get(each.gate)
+    acknowledged = (
+        None
+        if known is None
+        else tag(
+            "p", f"Red, acknowledged by {known.by} on {known.at:%Y-%m-%d %H:%M}: {known.reason}", class_="override"
+        )
+    )
     figures = json.dumps(dict(each.figures), indent=2, ensure_ascii=False)
     until = [] if each.good_until is None else [tag("br"), "good until ", moment(each.good_until)]
     return tag(
@@ -110,6 +123,7 @@ def _row(card: Scorecard, each: Judgement) -> Html:
             "td",
             each.words,
             answered,
+            acknowledged,
             tag("details", tag("summary", "figures"), tag("pre", figures)),
             data_label="What is known",
         ),

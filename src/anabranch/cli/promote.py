@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,8 @@ def promote(
 
     from anabranch.cli.watching import watching
 
-    with run_in_hand(run, project, context) as backfill:
+    with run_in_hand(run, project, context) as found:
+        backfill = replace(found, say=lambda line: stderr().print(line, markup=False))
         target = backfill.plan.target
         confirm(
             f"One commit on {target.table}: {_replaced(target.partitions)} is replaced by what run {backfill.run_id} "

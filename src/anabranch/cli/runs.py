@@ -71,6 +71,7 @@ def describe(
 ) -> None:
     """Everything on record about one run: contract, plan, ledger, validation, commits."""
     from anabranch.close.closure import slice_ledgers
+    from anabranch.gates.acknowledgements import acknowledgements_of
     from anabranch.gates.approval import approvals_of
     from anabranch.gates.overrides import overrides_of
     from anabranch.replay.slice_ledger import total
@@ -99,6 +100,12 @@ def describe(
             "overrides": [
                 each.document()
                 for each in overrides_of(
+                    backfill.store.reader, run_id=backfill.run_id, contract=backfill.plan.contract
+                ).values()
+            ],
+            "acknowledged_red": [
+                each.document()
+                for each in acknowledgements_of(
                     backfill.store.reader, run_id=backfill.run_id, contract=backfill.plan.contract
                 ).values()
             ],

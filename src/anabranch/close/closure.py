@@ -10,6 +10,7 @@ from typing import Protocol
 from anabranch.close.horizon import require_rollback_given_up, rollback_horizon
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
+from anabranch.gates.acknowledgements import Acknowledgement, acknowledgements_of
 from anabranch.gates.approval import approvals_of
 from anabranch.gates.overrides import Override, overrides_of
 from anabranch.gates.roles import rollback_overrides_of
@@ -102,9 +103,15 @@ class Closure:
             "ledger": _totals(journal),
             "cost": self.cost(),
             "overrides": [each.document() for each in self._overrides()],
+            "acknowledged_red": [each.document() for each in self._acknowledged()],
             "isolation": self.certify().document(),
             "audit": self.hold.reader.verify_audit().as_dict(),
         }
+
+    def _acknowledged(self) -> Iterable[Acknowledgement]:
+        """Red gates that the run went on with."""
+        contract = self.hold.run.contract_hash
+        return acknowledgements_of(self.hold.reader, run_id=self.hold.run_id, contract=contract).values()
 
     def _overrides(self) -> Iterable[Override]:
         """Gates that somebody has answered for instead of passing."""

@@ -12,7 +12,7 @@ from anabranch.contract.columns import check_columns, ddl
 from anabranch.contract.effects import Effects
 from anabranch.contract.transform import Transform
 from anabranch.contract.window import EventWindow
-from anabranch.project.model import Envelope, Part, Positive, Whole, Words
+from anabranch.project.model import Envelope, Part, Positive, Switch, Whole, Words
 from anabranch.project.quantities import Duration
 from anabranch.project.refusals import Problem, refusal, refuse
 
@@ -195,6 +195,12 @@ class PipelineSpec(Part):
         "on those of a time window (windowed), or on their order (ordered).",
     )
     owner: Words = Field(description="Who answers for the pipeline.", examples=["shop-data@example.com"])
+    business_critical: Switch = Field(
+        default=False,
+        description="Whether the business depends on the table: a red gate then blocks replays of any size, in "
+        "every context that enforces gates.",
+        examples=[True],
+    )
     source: Source = Field(description="Where the events come from.", examples=[{"topic": "shop.orders"}])
     event_time: EventTime = Field(description="When an event happened.", examples=[{"field": "ordered_at"}])
     transform: Transform = Field(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, aged, judged
+from anabranch.gates.gate import Finding, Judgement, aged, failed, judged, never_measured, unknown, untested
 from anabranch.project.quantities import format_duration
 
 NAME = "capacity"
@@ -18,8 +17,8 @@ REHEARSE = "anabranch rehearse -f CONTRACT"
 def judge(facts: Facts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
-        words = "what a replay does to live was never rehearsed"
-        return Judgement(NAME, Colour.YELLOW, words, owner, facts.now, to_green=REHEARSE)
+        words = "this contract was not rehearsed: what its replay does to live is unknown"
+        return never_measured(NAME, words, owner=owner, at=facts.now, to_green=REHEARSE)
     found: Mapping[str, Any] = evidence.found
     judgement = judged(
         NAME,
@@ -44,17 +43,23 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _findings(facts: Facts, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Each limit that is set must have been measured, and kept."""
     live = facts.pipeline.spec.live
     slower = "a lower budget.bytesPerSecond in the contract, then rehearse again"
     lag, latency = found["live_lag_with"], found["live_latency_with"]
-    if live.max_lag_records is not None and lag is not None and lag > live.max_lag_records:
-        words = f"beside the replay live was {lag:,} records behind, and may be {live.max_lag_records:,}"
-        yield Finding(Colour.RED, words, slower)
-    if live.max_latency is not None and latency is not None and latency > live.max_latency.total_seconds():
-        words = f"beside the replay an event took {latency:.0f} s, and may take {format_duration(live.max_latency)}"
-        yield Finding(Colour.RED, words, slower)
+    if lag is None:
+        words = "live's lag beside the replay was not measured: live had no known position"
+        yield unknown(words, f"start live, then {REHEARSE}")
+    elif live.max_lag_records is not None and lag > live.max_lag_records:
+        words = f"beside the replay live was {lag:,} records behind; live.maxLagRecords is {live.max_lag_records:,}"
+        yield failed(words, slower)
+    if live.max_latency is not None:
+        limit = f"live.maxLatency is {format_duration(live.max_latency)}"
+        if latency is None:
+            words = f"live's latency beside the replay was not measured: no record arrived meanwhile; {limit}"
+            yield unknown(words, f"{REHEARSE} while records arrive")
+        elif latency > live.max_latency.total_seconds():
+            yield failed(f"beside the replay an event took {latency:.0f} s to reach the table; {limit}", slower)
     if live.max_lag_records is None and live.max_latency is None:
-        words = "the pipeline does not say what live must keep to"
-        yield Finding(Colour.YELLOW, words, "live: {maxLagRecords: …, maxLatency: …} in the pipeline")
-    elif lag is None and latency is None:
-        yield Finding(Colour.YELLOW, "live did not run while it was rehearsed", f"start live, then {REHEARSE}")
+        words = "the pipeline sets no limit for live"
+        yield untested(words, "live: {maxLagRecords: …, maxLatency: …} in the pipeline")

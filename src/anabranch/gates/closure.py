@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.gates.gate import Finding, Judgement, failed, judged, untested
 
 NAME = "closure"
 LITTLE = 256 * 1024 * 1024
@@ -28,10 +27,10 @@ def judge(facts: Facts) -> Judgement:
 def _findings(facts: Facts) -> Iterator[Finding]:
     closing = facts.closing
     if closing.refused is not None:
-        yield Finding(Colour.RED, f"nothing can be written to {closing.folder}: {closing.refused}", "make it writable")
+        yield failed(f"nothing can be written to {closing.folder}: {closing.refused}", "make it writable")
     elif closing.free < LITTLE:
         words = f"{closing.free // 2**20} MiB are left on the disk of {closing.folder}"
-        yield Finding(Colour.YELLOW, words, f"free some space: {LITTLE // 2**20} MiB at least")
+        yield untested(words, f"free some space: {LITTLE // 2**20} MiB at least")
     if not closing.audit.intact:
         words = f"the audit chain is broken at record {closing.audit.seq}: {closing.audit.reason}"
-        yield Finding(Colour.RED, words, "anabranch audit verify; find out who changed it before anything else")
+        yield failed(words, "anabranch audit verify; find out who changed it before anything else")

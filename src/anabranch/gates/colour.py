@@ -12,7 +12,7 @@ class Colour(str, Enum):
     YELLOW = "yellow"
     """Designed, and not tested."""
     RED = "red"
-    """Unknown, or tested and failed. It blocks."""
+    """Unknown, or tested and failed. `gates/stakes.py` says what it blocks."""
 
 
 _ORDER = (Colour.GREEN, Colour.YELLOW, Colour.RED)

@@ -8,9 +8,18 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import CLUSTER_OWNER, Finding, Judgement, aged, judged
+from anabranch.gates.gate import (
+    CLUSTER_OWNER,
+    Finding,
+    Judgement,
+    aged,
+    failed,
+    judged,
+    never_measured,
+    unknown,
+    untested,
+)
 
 NAME = "compatibility"
 KIND = "compatibility"
@@ -82,14 +91,14 @@ def read_probes(found: Mapping[str, Any]) -> list[Probe]:
 def judge(facts: Facts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     if evidence is None:
-        words = "never tried out on this cluster by this user"
-        return Judgement(NAME, Colour.YELLOW, words, CLUSTER_OWNER, facts.now, to_green=facts.measure)
+        words = "no operation was tried on this cluster by this user"
+        return never_measured(NAME, words, owner=CLUSTER_OWNER, at=facts.now, to_green=facts.measure)
     probes = read_probes(evidence.found)
     findings = [_against(each) for each in probes if not each.good]
     left = evidence.found["left_behind"]
     if left:
         words = f"the probes left behind {', '.join(map(str, left))}"  # type: ignore[call-overload]
-        findings.append(Finding(Colour.YELLOW, words, "remove it by hand"))
+        findings.append(untested(words, "remove it by hand"))
     otherwise = f"{sum(each.outcome is Outcome.WORKS for each in probes)} operations tried, all work"
     figures = {each.operation.value: each.outcome.value for each in probes}
     judgement = judged(NAME, findings, otherwise, owner=CLUSTER_OWNER, at=evidence.at, figures=figures)
@@ -97,10 +106,11 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _against(probe: Probe) -> Finding:
+    needed = probe.operation in NEEDED
     if probe.outcome is Outcome.UNTRIED:
         words = f"{probe.operation.value} could not be tried: {probe.said}"
-        return Finding(Colour.YELLOW, words, f"let this user make topics named {SCRATCH}-*")
-    colour = Colour.RED if probe.operation in NEEDED else Colour.YELLOW
+        return (unknown if needed else untested)(words, f"let this user make topics named {SCRATCH}-*")
+    finding = failed if needed else untested
     if probe.outcome is Outcome.DENIED:
-        return Finding(colour, f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")
-    return Finding(colour, f"{probe.operation.value} failed: {probe.said}", "mend it on the cluster, and measure again")
+        return finding(f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")
+    return finding(f"{probe.operation.value} failed: {probe.said}", "fix it on the cluster, then measure again")

@@ -39,6 +39,19 @@ class ClosingReading:
 
 
 @dataclass(frozen=True)
+class MetricsReading:
+    """What the context's metrics endpoint answered when the gates asked it."""
+
+    url: str | None
+    """None: the context names no port."""
+    names: tuple[str, ...] = ()
+    """Of the metrics looked for, those it serves."""
+    missing: tuple[str, ...] = ()
+    refused: str | None = None
+    """Why it could not be read."""
+
+
+@dataclass(frozen=True)
 class Facts:
     now: datetime
     plan: Plan
@@ -50,8 +63,9 @@ class Facts:
     closing: ClosingReading
     residency: str | None
     """Where the target says that its data must stay; None: it does not say."""
-    metrics: bool
-    """Whether the context serves metrics."""
+    metrics: MetricsReading
+    reaches: tuple[str, ...] | None
+    """Imports and calls of the transform's code that may reach outside, as file:line name; None: it can't be read."""
     approvers: tuple[str, ...] | None = None
     """Who may approve; None: this context asks for no approval."""
     evidence: Mapping[str, Evidence] = field(default_factory=dict)

@@ -28,14 +28,24 @@ class Judgement:
     """What was measured, plain JSON values."""
     to_green: str = ""
     """What turns it green; empty if it is."""
+    failed: bool = False
+    """Of a red gate: whether a check failed. Otherwise the answer is unknown."""
     good_until: datetime | None = None
     """None: it is looked at anew each time."""
+
+    @property
+    def cause(self) -> str | None:
+        """Why it is red: `failed` or `unknown`; None: it is not red."""
+        if self.colour is not Colour.RED:
+            return None
+        return "failed" if self.failed else "unknown"
 
     def document(self) -> dict[str, Any]:
         return {
             "gate": self.gate,
             "colour": self.colour.value,
             "words": self.words,
+            "cause": self.cause,
             "figures": dict(self.figures),
             "owner": self.owner,
             "to_green": self.to_green or None,
@@ -57,6 +67,22 @@ class Finding:
     colour: Colour
     words: str
     to_green: str = ""
+    failed: bool = False
+
+
+def failed(words: str, to_green: str) -> Finding:
+    """Red: a check failed. It blocks every replay until it passes or is overridden by name."""
+    return Finding(Colour.RED, words, to_green, failed=True)
+
+
+def unknown(words: str, to_green: str) -> Finding:
+    """Red: nothing was measured. It blocks a replay that is high-volume or business-critical."""
+    return Finding(Colour.RED, words, to_green)
+
+
+def untested(words: str, to_green: str) -> Finding:
+    """Yellow: a design is there, and no test of it counts."""
+    return Finding(Colour.YELLOW, words, to_green)
 
 
 def judged(
@@ -70,7 +96,7 @@ def judged(
 ) -> Judgement:
     """The gate by what was found against it, worst first; `otherwise` are its words if nothing was."""
     order = (Colour.RED, Colour.YELLOW, Colour.GREEN)
-    told = sorted(findings, key=lambda each: order.index(each.colour))
+    told = sorted(findings, key=lambda each: (order.index(each.colour), not each.failed))
     return Judgement(
         gate,
         told[0].colour if told else Colour.GREEN,
@@ -79,7 +105,13 @@ def judged(
         at,
         dict(figures or {}),
         "; ".join(each.to_green for each in told if each.to_green),
+        failed=any(each.failed for each in told),
     )
+
+
+def never_measured(gate: str, words: str, *, owner: str, at: datetime, to_green: str) -> Judgement:
+    """Red: the gate rests on evidence, and there is none."""
+    return judged(gate, [unknown(words, to_green)], "", owner=owner, at=at)
 
 
 def aged(judgement: Judgement, evidence: Evidence, now: datetime, again: str) -> Judgement:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.gates.gate import Finding, Judgement, failed, judged, unknown, untested
 
 NAME = "governance"
 _NOBODY = frozenset({"?", "-", "n/a", "na", "nobody", "none", "somebody", "someone", "tba", "tbd", "todo", "unknown"})
@@ -43,22 +42,21 @@ def _findings(facts: Facts) -> Iterator[Finding]:
     }
     for key, name in named.items():
         if name.strip().lower() in _NOBODY:
-            yield Finding(Colour.RED, f"{key} is {name!r}: nobody answers", f"a name as {key}")
+            yield failed(f"{key} is {name!r}: nobody answers", f"a name as {key}")
     if facts.approvers == ():
-        yield Finding(Colour.YELLOW, "an approval is needed, and nobody is named for it", "name the approvers")
+        yield untested("an approval is needed, and nobody is named for it", "name the approvers")
     yield from _of_residency(pipeline.residency, facts.residency, pipeline.target.table)
 
 
 def _of_residency(wanted: str | None, found: str | None, table: str) -> Iterator[Finding]:
     tag = f"the property residency on {table}"
-    if wanted is None:
-        yield Finding(
-            Colour.YELLOW,
-            "the pipeline does not say where its data must stay",
-            f"residency in the pipeline, and {tag}",
-        )
+    if wanted is None and found is None:
+        words = "neither the pipeline nor the target says where the data must stay"
+        yield unknown(words, f"residency in the pipeline, and {tag}")
+    elif wanted is None:
+        yield untested(f"the target says {found}; the pipeline declares no residency", "residency in the pipeline")
     elif found is None:
-        yield Finding(Colour.YELLOW, f"the data must stay in {wanted}, and the target does not say where it is", tag)
+        yield untested(f"the data must stay in {wanted}, and the target does not say where it is", tag)
     elif found != wanted:
         words = f"the data must stay in {wanted}, and the target says {found}"
-        yield Finding(Colour.RED, words, f"a target in {wanted}, or another residency in the pipeline")
+        yield failed(words, f"a target in {wanted}, or another residency in the pipeline")

@@ -1,37 +1,45 @@
-"""Gate: how live is can be seen while the replay runs."""
+"""Gate: live and the replay can be told apart by what can be seen of them while the replay runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.gates.gate import Finding, Judgement, judged, unknown, untested
 
 NAME = "observability"
-_WHO = {"group": "its consumer group", "table": "its commits to the table"}
+LIVE_LAG, REPLAYED = "anabranch_live_lag_records", "anabranch_replay_records_total"
+METRICS = (LIVE_LAG, REPLAYED)
+"""What an endpoint has to serve: live's lag and the replay's progress, each under a name of its own."""
+_BY = {"group": "its consumer group", "table": "its commits to the table"}
 
 
 def judge(facts: Facts) -> Judgement:
-    live = facts.live
+    live, metrics = facts.live, facts.metrics
     return judged(
         NAME,
         list(_findings(facts)),
-        f"live is {live.lag or 0:,} offsets behind, by {_WHO.get(live.by or '', '')}; metrics are served",
+        f"live is {live.lag or 0:,} offsets behind, by {_BY.get(live.by or '', '')}; {metrics.url} serves "
+        f"{' and '.join(METRICS)}",
         owner=facts.pipeline.spec.owner,
         at=facts.now,
-        figures={"lag": live.lag, "lag_by": live.by, "metrics": facts.metrics},
+        figures={"lag": live.lag, "lag_by": live.by, "metrics_url": metrics.url, "metrics": list(metrics.names)},
     )
 
 
 def _findings(facts: Facts) -> Iterator[Finding]:
-    live, group = facts.live, facts.pipeline.spec.consumer_group
+    live, metrics, group = facts.live, facts.metrics, facts.pipeline.spec.consumer_group
+    serve = f"an endpoint at metrics.port of the context that serves {' and '.join(METRICS)}"
     if live.refused is not None:
-        words = f"how far live is can't be read: {live.refused}"
-        yield Finding(Colour.RED, words, f"let this user describe the group {group} and the topic")
+        words = f"live's lag can't be read: {live.refused}"
+        yield unknown(words, f"let this user describe the group {group} and the topic")
     elif live.lag is None:
-        words = "nobody says how far live is: neither its consumer group nor a commit to the table"
-        yield Finding(Colour.YELLOW, words, f"anabranch live start {facts.plan.pipeline}")
-    if not facts.metrics:
-        words = "no metrics are served" if live.lag is None else f"live is {live.lag:,} offsets behind; no metrics"
-        yield Finding(Colour.YELLOW, words, "metrics: {port: 9464} in the context")
+        words = "live's lag is unknown: neither its consumer group nor a commit to the table has a position"
+        yield unknown(words, f"anabranch live start {facts.plan.pipeline}")
+    seen = "" if live.lag is None else f"live is {live.lag:,} offsets behind, by {_BY[live.by or 'group']}; "
+    if metrics.url is None:
+        yield untested(f"{seen}`anabranch status` shows the replay, and no metrics endpoint is configured", serve)
+    elif metrics.refused is not None:
+        yield untested(f"{seen}nothing serves metrics at {metrics.url}: {metrics.refused}", serve)
+    elif metrics.missing:
+        yield untested(f"{seen}{metrics.url} answers without {' and '.join(metrics.missing)}", serve)

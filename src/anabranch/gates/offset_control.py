@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.gates.gate import Judgement, failed, judged, unknown, untested
 from anabranch.plan.completeness import Proof
 from anabranch.plan.drift import forbids
 from anabranch.plan.drift_errors import describe, error_of
@@ -18,15 +17,18 @@ def judge(facts: Facts) -> Judgement:
     proven = {Proof.MAP, Proof.WHOLE}
     declared = sorted(number for number, proof in plan.source.proof.items() if proof not in proven)
     findings = [
-        Finding(Colour.RED, describe(drift), error_of(plan, drift).next_step)
+        failed(describe(drift), error_of(plan, drift).next_step)
         if forbids(drift)
-        else Finding(Colour.YELLOW, describe(drift), "plan again, if the added partitions matter")
+        else untested(describe(drift), "plan again, if the added partitions matter")
         for drift in facts.drifts
     ]
+    unproven = sorted(number for number in plan.source.ranges if number not in plan.source.proof)
+    if unproven:
+        words = f"the plan has no proof that partition {', '.join(map(str, unproven))} is read completely"
+        findings.append(unknown(words, "plan again"))
     if declared:
         findings.append(
-            Finding(
-                Colour.YELLOW,
+            untested(
                 f"that partition {', '.join(map(str, declared))} is read completely rests on the declared slack",
                 f"anabranch zones build {plan.pipeline}, then plan again",
             )

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, aged, judged
+from anabranch.gates.gate import Judgement, aged, failed, judged, never_measured
 
 NAME = "rollback"
 KIND = "rollback"
@@ -40,16 +39,16 @@ def refusal_of(code: str, words: str, next_step: str) -> dict[str, Any]:
 def judge(facts: Facts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.contract.spec.rollback.authority
     if evidence is None:
-        words = f"never rehearsed on {facts.plan.target.table} as it is; `anabranch promote` does so first"
-        return Judgement(NAME, Colour.YELLOW, words, owner, facts.now, to_green=facts.measure)
+        words = f"promotion and rollback were not rehearsed on {facts.plan.target.table} as it is"
+        return never_measured(NAME, words, owner=owner, at=facts.now, to_green=facts.measure)
     found: Mapping[str, Any] = evidence.found
     findings = []
     if found["refused"] is not None:
-        findings.append(Finding(Colour.RED, f"the rehearsal failed: {found['refused']}", f"{found['next']}"))
+        findings.append(failed(f"the rehearsal failed: {found['refused']}", f"{found['next']}"))
         return judged(NAME, findings, "", owner=owner, at=evidence.at, figures={"code": found["code"]})
     if not found["same"]:
         words = "after the rehearsed way back the table was not as before"
-        findings.append(Finding(Colour.RED, words, "promote nothing; report it with `anabranch describe`"))
+        findings.append(failed(words, "promote nothing; report it with `anabranch describe`"))
     swapped = f"{found['files_out']:,} files out and {found['files_in']:,} in, and back again"
     otherwise = f"rehearsed on a scratch branch of the table: {swapped} in {found['rollback_seconds']:.1f} s"
     figures = {name: value for name, value in found.items() if name in RehearsedRollback.__dataclass_fields__}

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, aged, judged
+from anabranch.gates.gate import Finding, Judgement, aged, failed, judged, never_measured, unknown, untested
 from anabranch.plan.slices import offsets_in
 
 NAME = "schema"
@@ -45,17 +44,18 @@ def document_of(sampled: int, bad: list[BadRecord], places: int, unread: int) ->
 def judge(facts: Facts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
-        words = "no record of the range was tried"
-        return Judgement(NAME, Colour.YELLOW, words, owner, facts.now, to_green=facts.measure)
+        words = "no record of the range was decoded"
+        return never_measured(NAME, words, owner=owner, at=facts.now, to_green=facts.measure)
     found: Mapping[str, Any] = evidence.found
     findings = []
     if found["bad"]:
         findings.append(_of_bad(facts, found))
     if found["unread_places"]:
         words = f"{found['unread_places']} of {found['places']} places of the range could not be read"
-        findings.append(Finding(Colour.YELLOW, words, f"let this user read the topic, then {facts.measure}"))
+        none = found["unread_places"] >= found["places"]
+        findings.append((unknown if none else untested)(words, f"let this user read the topic, then {facts.measure}"))
     elif not found["sampled"]:
-        findings.append(Finding(Colour.YELLOW, "the places that were tried hold no record", facts.measure))
+        findings.append(unknown("the places that were tried hold no record", facts.measure))
     otherwise = f"{found['sampled']:,} records from {found['places']} places of the range decode"
     figures = {name: found[name] for name in ("sampled", "bad", "places", "first_bad")}
     judgement = judged(NAME, findings, otherwise, owner=owner, at=evidence.at, figures=figures)
@@ -70,8 +70,8 @@ def _of_bad(facts: Facts, found: Mapping[str, Any]) -> Finding:
     words = f"{bad} of {sampled:,} sampled records can't be decoded ({where})"
     if least > cap:
         words += f"; that makes {least:,} in the range at least, and quarantine takes {cap:,}"
-        return Finding(Colour.RED, words, "correct source.schema in the pipeline, or raise quarantine.maxRecords")
-    return Finding(Colour.YELLOW, words + "; they would be set aside", "correct source.schema, or leave them aside")
+        return failed(words, "correct source.schema in the pipeline, or raise quarantine.maxRecords")
+    return untested(words + "; they would be set aside", "correct source.schema, or leave them aside")
 
 
 def at_least(share: float, places: int) -> float:

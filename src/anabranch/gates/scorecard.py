@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,10 +22,12 @@ from anabranch.gates import (
     side_effects,
     storage_path,
 )
+from anabranch.gates.acknowledgements import Acknowledgement
 from anabranch.gates.colour import Colour, worst
 from anabranch.gates.facts import Facts
 from anabranch.gates.gate import Gate, Judgement
 from anabranch.gates.overrides import Override
+from anabranch.gates.stakes import Stakes, blocks, may_be_acknowledged
 from anabranch.runs.canonical import instant_text
 
 GATES: Mapping[str, Gate] = {
@@ -60,6 +62,9 @@ class Scorecard:
     """The hash of what was judged."""
     run: str | None
     at: datetime
+    stakes: Stakes
+    acknowledgements: Mapping[str, Acknowledgement] = field(default_factory=dict)
+    """By gate, those on record. `stakes` says whether one counts."""
 
     @property
     def colour(self) -> Colour:
@@ -73,8 +78,37 @@ class Scorecard:
 
     @property
     def closed(self) -> tuple[Judgement, ...]:
-        """The gates that nobody may pass: red, and nobody has answered for it."""
-        return tuple(each for each in self.judgements if each.colour is Colour.RED and each.gate not in self.overrides)
+        """The red gates that block: neither overridden, nor acknowledged where that is enough."""
+        return tuple(
+            each
+            for each in self.judgements
+            if blocks(
+                each,
+                self.stakes,
+                overridden=each.gate in self.overrides,
+                acknowledged=each.gate in self.acknowledgements,
+            )
+        )
+
+    @property
+    def to_acknowledge(self) -> tuple[Judgement, ...]:
+        """The red gates that pass on an acknowledgement and have none on record."""
+        return tuple(
+            each
+            for each in self.judgements
+            if may_be_acknowledged(each, self.stakes)
+            and each.gate not in self.overrides
+            and each.gate not in self.acknowledgements
+        )
+
+    @property
+    def acknowledged(self) -> Mapping[str, Acknowledgement]:
+        """Those on record for gates that are red now and pass on them."""
+        return {
+            each.gate: self.acknowledgements[each.gate]
+            for each in self.judgements
+            if each.gate in self.acknowledgements and may_be_acknowledged(each, self.stakes)
+        }
 
     def short_of_green(self, gates: Collection[str]) -> tuple[Judgement, ...]:
         """Those of these gates that are not green, and that nobody has answered for."""
@@ -92,36 +126,49 @@ class Scorecard:
             "colour": self.colour.value,
             "open": not self.closed,
             "counts": self.counts,
+            "stakes": self.stakes.document(),
             "gates": [
                 {
                     **each.document(),
                     "override": self.overrides[each.gate].document() if each.gate in self.overrides else None,
+                    "acknowledged": self.acknowledged[each.gate].document() if each.gate in self.acknowledged else None,
                 }
                 for each in self.judgements
             ],
         }
 
 
-def score(facts: Facts, overrides: Mapping[str, Override]) -> Scorecard:
+def score(
+    facts: Facts, overrides: Mapping[str, Override], stakes: Stakes, acknowledgements: Mapping[str, Acknowledgement]
+) -> Scorecard:
     """Every gate is judged, so that one look shows all that is wrong."""
     judgements = tuple(gate(facts) for gate in GATES.values())
-    return Scorecard(judgements, overrides, facts.plan.hash, facts.run, facts.now)
+    return Scorecard(judgements, overrides, facts.plan.hash, facts.run, facts.now, stakes, acknowledgements)
 
 
 def require_open(card: Scorecard, *, untouched: str, green: Collection[str] = ()) -> None:
-    """Refuse if a gate is red, or one of `green` is anything else than that."""
+    """Raise GateClosedError if a gate blocks, or one of `green` is not green."""
     against = {each.gate: each for each in (*card.closed, *card.short_of_green(green))}
     if not against:
         return
     first = next(iter(against.values()))
     names = " and ".join(against)
-    one = f"gate {names} is" if len(against) == 1 else f"gates {names} are"
-    said = "; ".join(f"{each.gate} is {each.colour.value}: {each.words}" for each in against.values())
+    one = f"Gate {names} is" if len(against) == 1 else f"Gates {names} are"
+    details = "; ".join(f"{each.gate} is {each.colour.value}: {each.words}" for each in against.values())
+    unknown = any(each.cause == "unknown" for each in against.values())
     subject = card.run or "-f CONTRACT"
     raise GateClosedError(
-        f"The {one} not passed: {said}.",
+        f"{one} not passed: {details}." + (f" Here {card.stakes.words}." if unknown else ""),
         untouched=untouched,
-        next_step=f"{first.to_green}; or, on your name and for ever on record, "
-        f'`anabranch gates override {first.gate} {subject} --reason "…"`',
+        next_step=f"{first.to_green}; or, on record under your name, `{_way_through(card, against, subject)}`",
         gates=[each.document() for each in against.values()],
+        stakes=card.stakes.document(),
     )
+
+
+def _way_through(card: Scorecard, against: Mapping[str, Judgement], subject: str) -> str:
+    """The command by which somebody answers for what blocks."""
+    overridden = [each.gate for each in against.values() if not may_be_acknowledged(each, card.stakes)]
+    if not overridden:
+        return f'anabranch gates acknowledge {subject} --reason "…"'
+    return f'anabranch gates override {overridden[0]} {subject} --reason "…"'

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from anabranch.gates.colour import Colour
+from collections.abc import Iterator
+
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import Finding, Judgement, judged
+from anabranch.gates.gate import Finding, Judgement, failed, judged, unknown, untested
 
 NAME = "side-effects"
+SHOWN = 3
 
 
 def judge(facts: Facts) -> Judgement:
     declared, strategy = facts.pipeline.spec.effects, facts.plan.strategy
     sink = "merged by key" if strategy.whole_table else "whole partitions replaced"
-    findings = []
-    if declared is None:
-        words = "the pipeline does not say what its transform does besides giving rows"
-        findings.append(Finding(Colour.YELLOW, words, "effects: none in the pipeline, or a list of them"))
-    twice = [effect.name for effect in declared or () if effect.repeats]
-    if twice:
-        findings.append(
-            Finding(
-                Colour.RED,
-                f"a replay would do again: {', '.join(twice)}",
-                "leave it out in a replay and write suppressed: true, or make it idempotent and write idempotent: true",
-            )
-        )
-    harmless = ", ".join(effect.name for effect in declared or ()) or "none"
     return judged(
         NAME,
-        findings,
-        f"the table is written so that again changes nothing ({sink}); other effects: {harmless}",
+        list(_findings(facts)),
+        f"replaying again leaves the same rows ({sink}); effects: none is declared, and no import or call in the "
+        "transform's code reaches outside",
         owner=facts.pipeline.spec.owner,
         at=facts.now,
         figures={
             "sink": strategy.value,
             "effects": None if declared is None else [effect.model_dump(mode="json") for effect in declared],
+            "reaches": None if facts.reaches is None else list(facts.reaches),
         },
     )
+
+
+def _findings(facts: Facts) -> Iterator[Finding]:
+    declared, reaches = facts.pipeline.spec.effects, facts.reaches
+    declare = "effects: none in the pipeline, or a list of them"
+    repeated = [effect.name for effect in declared or () if effect.repeats]
+    if repeated:
+        yield failed(
+            f"a replay would do again: {', '.join(repeated)}",
+            "leave it out in a replay and write suppressed: true, or make it idempotent and write idempotent: true",
+        )
+    elif declared:
+        words = f"declared harmless in a replay, not tested: {', '.join(effect.name for effect in declared)}"
+        yield untested(words, "move the effect out of the transform, then effects: none")
+    if reaches is None:
+        yield unknown("the transform's code could not be read", "a transform that `anabranch check` accepts")
+    elif declared is None and reaches:
+        yield unknown(f"the pipeline declares no effects, and its code may reach outside: {_some(reaches)}", declare)
+    elif declared is None:
+        words = "the pipeline declares no effects; no import or call in its code reaches outside"
+        yield untested(words, declare)
+    elif not declared and reaches:
+        words = f"effects: none is declared, and the code may reach outside: {_some(reaches)}"
+        yield untested(words, "a transform without these, or the effects as a list")
+
+
+def _some(places: tuple[str, ...]) -> str:
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return ", ".join(places[:SHOWN]) + more

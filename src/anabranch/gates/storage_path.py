@@ -7,9 +7,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from anabranch.gates.colour import Colour
 from anabranch.gates.facts import Facts
-from anabranch.gates.gate import CLUSTER_OWNER, Finding, Judgement, aged, judged
+from anabranch.gates.gate import (
+    CLUSTER_OWNER,
+    Finding,
+    Judgement,
+    aged,
+    failed,
+    judged,
+    never_measured,
+    unknown,
+    untested,
+)
 from anabranch.plan.axis import EPOCH
 from anabranch.plan.outlook import HEADROOM_PER_DURATION, LEAST_HEADROOM
 from anabranch.project.quantities import format_duration, format_moment
@@ -68,8 +77,8 @@ class StoragePath:
 def judge(facts: Facts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     if evidence is None:
-        words = "where the range lies and how it reads was never measured"
-        return Judgement(NAME, Colour.YELLOW, words, CLUSTER_OWNER, facts.now, to_green=facts.measure)
+        words = "where the range is stored and how fast it reads was not measured"
+        return never_measured(NAME, words, owner=CLUSTER_OWNER, at=facts.now, to_green=facts.measure)
     path = StoragePath.read(evidence.found)
     budget = facts.contract.spec.budget
     duration = path.duration(None if budget is None else budget.bytes_per_second)
@@ -86,7 +95,6 @@ def judge(facts: Facts) -> Judgement:
         figures={
             "offsets": path.offsets,
             "tiered_share": None if path.tiered is None else round(path.tiered / max(1, path.offsets), 4),
-            "archived_share": 0.0,
             "bytes": path.bytes,
             "bytes_per_second": None if rate is None else round(rate),
             "gone_from": None if path.gone_from is None else format_moment(path.gone_from),
@@ -98,18 +106,18 @@ def judge(facts: Facts) -> Judgement:
 def _findings(facts: Facts, path: StoragePath, duration: timedelta) -> Iterator[Finding]:
     topic = facts.plan.source.topic
     if path.refused is not None:
-        yield Finding(Colour.RED, f"the range could not be read: {path.refused}", "let this user read the topic")
+        yield failed(f"the range could not be read: {path.refused}", "let this user read the topic")
     elif not path.read_bytes:
-        yield Finding(Colour.YELLOW, "the probe found no record to read in the range", facts.measure)
+        yield unknown("the probe found no record to read in the range", facts.measure)
     if not path.settings_seen:
         words = f"the settings of {topic} are hidden: how long it keeps its records is not known"
-        yield Finding(Colour.YELLOW, words, f"allow DescribeConfigs on topic {topic}")
+        yield unknown(words, f"allow DescribeConfigs on topic {topic}")
     if path.tiered is None:
         words = "how much of the range is tiered is not known"
-        yield Finding(Colour.YELLOW, words, "a cluster that tells the earliest local offset (Kafka 3.9 or later)")
+        yield unknown(words, "a cluster that tells the earliest local offset (Kafka 3.9 or later)")
     if path.retention_bytes is not None:
         words = f"{topic} is also limited by size: how long its records stay depends on traffic"
-        yield Finding(Colour.YELLOW, words, f"retention.bytes=-1 on {topic} until the backfill is closed")
+        yield untested(words, f"retention.bytes=-1 on {topic} until the backfill is closed")
     if path.gone_from is not None:
         yield from _of_retention(facts, topic, path.gone_from - facts.now, duration)
 
@@ -118,10 +126,10 @@ def _of_retention(facts: Facts, topic: str, headroom: timedelta, duration: timed
     longer = f"raise retention.ms of {topic}, then {facts.measure}"
     if headroom <= duration:
         when = "any moment now" if headroom <= timedelta() else f"in {_about(headroom)}"
-        yield Finding(Colour.RED, f"retention may delete the first of the range {when}, before it is read", longer)
+        yield failed(f"retention may delete the first of the range {when}, before it is read", longer)
     elif headroom < max(LEAST_HEADROOM, HEADROOM_PER_DURATION * duration):
         words = f"retention leaves {_about(headroom)}, which is little if a replay has to be paused or retried"
-        yield Finding(Colour.YELLOW, words, longer)
+        yield untested(words, longer)
 
 
 def _about(duration: timedelta) -> str:

@@ -17,8 +17,8 @@ PREFIX = "ANABRANCH_"
 CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
 RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
 SECTIONS = tuple(ContextSettings.model_fields)
-FILE_ONLY = frozenset({"approval", "roles"})
-"""Who has to agree is decided in the file, where a change is seen, and not by whoever types the command."""
+FILE_ONLY = frozenset({"approval", "gates", "roles"})
+"""Who has to agree and what a red gate blocks: decided in the file, where a change is seen, not by a variable."""
 
 
 @dataclass(frozen=True)

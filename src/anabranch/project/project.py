@@ -13,6 +13,7 @@ from anabranch.project.refusals import refuse
 from anabranch.project.sections.approval import ApprovalSettings, RoleSettings
 from anabranch.project.sections.catalog import CatalogSettings
 from anabranch.project.sections.database import DatabaseSettings
+from anabranch.project.sections.gates import GateSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
 from anabranch.project.sections.spark import SparkSettings
@@ -36,8 +37,11 @@ class ContextSettings(Part):
     )
     metrics: MetricsSettings = Field(
         default=MetricsSettings(),
-        description="Where metrics will be served. Nothing serves any yet.",
+        description="Where the observability gate looks for metrics.",
         examples=[{"port": 9464}],
+    )
+    gates: GateSettings = Field(
+        default=GateSettings(), description="Which replays a red gate blocks.", examples=[{"enforce": True}]
     )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),
@@ -51,6 +55,10 @@ class ContextSettings(Part):
     @property
     def needs_approval(self) -> bool:
         return not self.kafka.embedded if self.approval.required is None else self.approval.required
+
+    @property
+    def enforces_gates(self) -> bool:
+        return not self.kafka.embedded if self.gates.enforce is None else self.gates.enforce
 
 
 class ProjectSpec(Part):

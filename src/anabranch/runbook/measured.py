@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from anabranch.gates.acknowledgements import ACTION as ACKNOWLEDGED
+from anabranch.gates.acknowledgements import fold_acknowledgements
 from anabranch.gates.evidence import Evidence
 from anabranch.gates.scorecard import CARD
 from anabranch.runbook.book import Block, Code, Missing, Text, facts, grid
@@ -46,9 +48,17 @@ def gates(now: Situation) -> tuple[Block, ...]:
     if card:
         found = _card(card[0]), *found
     overrides = [each for each in now.records if each.action.endswith(".override")]
-    if not overrides:
+    if overrides:
+        found = *found, grid(("Overridden", "By", "When", "Reason"), (_override(each) for each in overrides))
+    red = fold_acknowledgements(
+        (each for each in now.records if each.action == ACKNOWLEDGED),
+        run_id=now.run.id,
+        contract=now.run.contract_hash,
+    )
+    if not red:
         return found
-    return *found, grid(("Overridden", "By", "When", "Reason"), (_override(each) for each in overrides))
+    rows = ((each.gate, each.words, each.by, f"{each.at:%Y-%m-%d %H:%M}", each.reason) for each in red.values())
+    return *found, grid(("Red, acknowledged", "Says", "By", "When", "Reason"), rows)
 
 
 def _card(kept: Evidence) -> Block:

@@ -136,6 +136,8 @@ class BackfillRun:
     workplace: Workplace
     store: SqlRunStore
     run_id: str
+    say: Callable[[str], object] = lambda _: None
+    """Shows a line to whoever waits."""
 
     @property
     def run(self) -> Run:
@@ -161,8 +163,16 @@ class BackfillRun:
 
     @property
     def gates(self) -> Gatekeeper:
-        person = operator()[1]
-        return Gatekeeper(self.workplace, self.store, self.plan, self.contract, self.pipeline, person, self.run_id)
+        return Gatekeeper(
+            self.workplace,
+            self.store,
+            self.plan,
+            self.contract,
+            self.pipeline,
+            operator()[1],
+            self.run_id,
+            self.say,
+        )
 
     @property
     def folder(self) -> Path:

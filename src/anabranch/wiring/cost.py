@@ -75,7 +75,7 @@ def estimate(workplace: Workplace, planned: Planned, rehearsed: Rehearsed | None
     usage = expected_usage(plan, planned.outlook, rehearsed, part, book.spec.assume, cores, rate)
     if usage is None:
         return None
-    return Estimate(bill(book, usage), "a rehearsal" if rehearsed else "assumptions of the price book")
+    return Estimate(bill(book, usage), gate.REHEARSED if rehearsed else "assumptions of the price book")
 
 
 def keep_estimate(

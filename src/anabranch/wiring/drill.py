@@ -19,7 +19,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import LoadedPipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.gates.drill import COUNTS_FOR, KIND, DrillReport, Exercise, Seconds, answer
+from anabranch.gates.drill import COUNTS_FOR, KIND, LABEL, DrillReport, Exercise, Seconds, answer
 from anabranch.gates.evidence import keep_evidence
 from anabranch.plan.judgement import RetentionPassedError
 from anabranch.plan.planner import EmptyRangeError, Planned
@@ -41,7 +41,6 @@ from anabranch.wiring.readers import find_readers
 from anabranch.wiring.retention import audit_retention
 from anabranch.wiring.workplace import Workplace
 
-LABEL = "anabranch-drill"
 CANDIDATES = 10
 """How many of the last partitions are looked at for a small one."""
 NEXT_MAY_DO = (WindowsOpenError, EmptyRangeError, RetentionPassedError)

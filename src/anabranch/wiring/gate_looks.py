@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 import shutil
+import urllib.request
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,15 +16,20 @@ from anabranch.adapters.kafka.groups import committed
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.reaching_out import find_reaching_out
 from anabranch.errors import AnabranchError
-from anabranch.gates.facts import ClosingReading, LiveReading
+from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading
+from anabranch.gates.observability import METRICS
 from anabranch.plan.drift import Drift, Stage, drift_at
 from anabranch.plan.plan import Plan
+from anabranch.project.sections.metrics import MetricsSettings
 from anabranch.runs.states import State
 from anabranch.wiring.planning import ProjectPresent
 from anabranch.wiring.workplace import Workplace
 
 CLIENT_ID = "anabranch-gates"
+METRICS_SECONDS, METRICS_BYTES = 2.0, 4 * 1024 * 1024
+"""How long the metrics endpoint may take, and how much of its answer is read."""
 STILL_READING = frozenset({State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED})
 
 
@@ -47,6 +55,31 @@ def look_at_live(workplace: Workplace, pipeline: Pipeline) -> LiveReading:
     if not position:
         return LiveReading(None, None)
     return LiveReading(sum(max(0, ends[p][1] - at) for p, at in position.items() if p in ends), by)
+
+
+def look_at_metrics(settings: MetricsSettings) -> MetricsReading:
+    """What the configured endpoint serves now. Asks nothing where no port is configured; follows no proxy."""
+    if settings.port is None:
+        return MetricsReading(None)
+    bind = ipaddress.ip_address(settings.bind)
+    host = {4: "127.0.0.1", 6: "::1"}[bind.version] if bind.is_unspecified else settings.bind
+    url = f"http://{f'[{host}]' if bind.version == 6 else host}:{settings.port}/metrics"
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=METRICS_SECONDS) as answer:
+            text = answer.read(METRICS_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError) as error:  # HTTP errors and timeouts are OSError too
+        return MetricsReading(url, missing=METRICS, refused=str(getattr(error, "reason", None) or error))
+    served = set(re.findall(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)", text, re.MULTILINE))
+    found = tuple(name for name in METRICS if name in served)
+    return MetricsReading(url, found, tuple(name for name in METRICS if name not in served))
+
+
+def look_at_code(folder: Path, pipeline: Pipeline) -> tuple[str, ...] | None:
+    """What the transform's code may reach the outside world by; None: it can't be read."""
+    try:
+        return find_reaching_out(folder, pipeline)
+    except (AnabranchError, OSError, ValueError):
+        return None
 
 
 def look_at_closing(folder: Path, store: SqlRunStore) -> ClosingReading:

@@ -1,9 +1,9 @@
-"""The gates of one backfill: what is missing is measured, all is judged, and nobody passes a red one unanswered."""
+"""The gates of one backfill: what is missing is measured, all is judged, and what blocks is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 
@@ -13,15 +13,22 @@ from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.gates import compatibility, rollback, schema, storage_path
+from anabranch.gates.acknowledgements import Acknowledgement, acknowledgements_of, record_acknowledgement
+from anabranch.gates.drill import LABEL
 from anabranch.gates.evidence import Evidence, keep_evidence
 from anabranch.gates.facts import Facts
 from anabranch.gates.overrides import Override, keep_override, overrides_of
 from anabranch.gates.roles import require_named_operator, require_operator
 from anabranch.gates.scorecard import CARD, GATES, Scorecard, require_open, score
+from anabranch.gates.stakes import Stakes, drilled, stakes_of
+from anabranch.gates.storage_path import StoragePath
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
+from anabranch.plan.rehearsed import lanes_of
+from anabranch.plan.slices import offsets_in
+from anabranch.project.sections.gates import HighVolume
 from anabranch.replay.staging import epoch_of
-from anabranch.wiring.gate_looks import look_at_closing, look_at_live, look_for_drift
+from anabranch.wiring.gate_looks import look_at_closing, look_at_code, look_at_live, look_at_metrics, look_for_drift
 from anabranch.wiring.gate_measures import GateMeasures
 from anabranch.wiring.workplace import Workplace
 
@@ -50,6 +57,8 @@ class Gatekeeper:
     pipeline: Pipeline
     person: str
     run: str | None = None
+    say: Callable[[str], object] = lambda _: None
+    """Shows a line to whoever waits."""
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
     """As evidence is dated."""
 
@@ -59,7 +68,8 @@ class Gatekeeper:
 
     def score(self) -> Scorecard:
         """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""
-        return score(self._facts(), self._overrides)
+        facts = self._facts()
+        return score(facts, self._overrides, self._stakes(facts), self._acknowledgements)
 
     def due(self, kinds: Collection[str]) -> tuple[str, ...]:
         """Those without valid evidence: never measured, expired, or refused when it was tried."""
@@ -87,12 +97,53 @@ class Gatekeeper:
         return due
 
     def require_for_replay(self) -> None:
-        """Measures nothing: what was never measured is yellow, and does not block."""
-        require_open(self.score(), untouched="Nothing was read; production is as before.")
+        """Measures nothing: what was not measured is red, and `gates/stakes.py` says whether that blocks.
+
+        Red gates that do not block are on record as acknowledged when this returns, and were shown.
+        """
+        card = self.score()
+        if LABEL in self.contract.metadata.labels:
+            card = replace(card, stakes=drilled(card.stakes, self._records, self._limit))
+        require_open(card, untouched="Nothing was read; production is as before.")
+        self._go_on_with_red(card)
 
     def require_for_promotion(self) -> None:
         """The rollback gate must be green: rehearsed on this table, with evidence that is still valid."""
-        require_open(self.score(), untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+        card = self.score()
+        require_open(card, untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+        self._go_on_with_red(card)
+
+    def acknowledge(self, reason: str) -> Scorecard:
+        """Acknowledge by name every red gate that passes on it, on record. Returns the card as it stands then.
+
+        Raises GateClosedError where a red gate needs more than that.
+        """
+        self._require_operator("acknowledge the red gates")
+        card = self.score()
+        if card.to_acknowledge:
+            self._record(card, reason, automatic=False)
+            card = replace(card, acknowledgements=self._acknowledgements)
+        require_open(card, untouched=NOTHING_TOUCHED)
+        return card
+
+    def _go_on_with_red(self, card: Scorecard) -> None:
+        """Record what the context acknowledges by itself, once for each run and gate, and show all that is red."""
+        if card.to_acknowledge:
+            self._record(card, card.stakes.words, automatic=True)
+        for each in card.judgements:
+            if each.cause == "unknown" and each.gate not in card.overrides:
+                self.say(f"red       {each.gate}: {each.words} (acknowledged; turns green by: {each.to_green})")
+
+    def _record(self, card: Scorecard, reason: str, *, automatic: bool) -> None:
+        record_acknowledgement(
+            self.store.writer,
+            card.to_acknowledge,
+            reason,
+            by=self.person,
+            contract=self.plan.contract,
+            run_id=self.run,
+            automatic=automatic,
+        )
 
     def _rehearse(self, now: datetime) -> Evidence:
         """With what is staged, or before there is anything with nothing."""
@@ -110,7 +161,7 @@ class Gatekeeper:
                 next_step=f"one of {', '.join(GATES)}",
                 gate=gate,
             )
-        self._require_operator()
+        self._require_operator("override a gate")
         stands = next(each for each in self.score().judgements if each.gate == gate)
         return keep_override(
             self.store.writer,
@@ -130,16 +181,42 @@ class Gatekeeper:
         writer = self.store.writer
         keep_evidence(writer, CARD, subject, card.document(), by=self.person, good_until=until, run_id=self.run)
 
-    def _require_operator(self) -> None:
+    def _require_operator(self, act: str) -> None:
         roles = self.workplace.loaded.settings.roles
         if self.run is None:
-            require_named_operator(roles, self.person, "override a gate")
+            require_named_operator(roles, self.person, act)
         else:
-            require_operator(roles, self.person, self.store.reader.run(self.run), "override a gate of")
+            require_operator(roles, self.person, self.store.reader.run(self.run), f"{act} of")
 
     @property
     def _overrides(self) -> dict[str, Override]:
         return dict(overrides_of(self.store.reader, run_id=self.run, contract=self.plan.contract))
+
+    @property
+    def _acknowledgements(self) -> dict[str, Acknowledgement]:
+        return dict(acknowledgements_of(self.store.reader, run_id=self.run, contract=self.plan.contract))
+
+    @property
+    def _records(self) -> int:
+        """The most that the replay reads; a control reads everything again."""
+        return lanes_of(self.plan) * offsets_in(self.plan.source.ranges)
+
+    @property
+    def _limit(self) -> HighVolume:
+        return self.workplace.loaded.settings.gates.high_volume
+
+    def _stakes(self, facts: Facts) -> Stakes:
+        """By the plan's offsets, and by the bytes that the storage path was measured to hold."""
+        loaded, evidence = self.workplace.loaded, facts.evidence.get(storage_path.KIND)
+        lanes, size = lanes_of(self.plan), None if evidence is None else StoragePath.read(evidence.found).bytes
+        return stakes_of(
+            enforced=loaded.settings.enforces_gates,
+            context=loaded.context,
+            business_critical=self.pipeline.spec.business_critical,
+            records=self._records,
+            bytes_=None if size is None else lanes * size,
+            limit=self._limit,
+        )
 
     def _facts(self) -> Facts:
         table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
@@ -158,7 +235,8 @@ class Gatekeeper:
             closing=look_at_closing(self.workplace.state / "runs", self.store),
             residency=table.properties.get(RESIDENCY),
             approvers=tuple(settings.roles.approvers) if settings.needs_approval else None,
-            metrics=settings.metrics.port is not None,
+            metrics=look_at_metrics(settings.metrics),
+            reaches=look_at_code(self.workplace.folder, self.pipeline),
             evidence=self._measures.known(),
             run=self.run,
         )

@@ -50,6 +50,17 @@ class Scene:
     def contract(self, start: datetime, end: datetime, **spec: Any) -> Path:
         return self.shop.contract("orders", start, end + timedelta(seconds=1), **spec)
 
+    def context(self, setting: str) -> None:
+        """One line more in the context; a later one of the same section replaces it."""
+        project = self.shop.folder / "anabranch.yaml"
+        section = setting.split(":")[0]
+        lines = [line for line in project.read_text().split("\n") if not line.startswith(f"      {section}: {{")]
+        at = lines.index("    dev:") + 1
+        project.write_text("\n".join([*lines[:at], f"      {setting}", *lines[at:]]))
+
+    def enforce(self, wanted: bool) -> None:
+        self.context(f"gates: {{enforce: {str(wanted).lower()}}}")
+
     def gates(self, capsys: pytest.CaptureFixture[str], *subject: str) -> tuple[int, dict[str, dict[str, Any]]]:
         """The exit code of `anabranch gates` and what it says of each gate."""
         code = main(["gates", *subject, "--project", str(self.shop.folder), "-o", "json"])

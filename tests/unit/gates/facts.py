@@ -11,7 +11,8 @@ from tests.unit.plan.world import World, hourly
 
 from anabranch.gates.compatibility import Operation, Outcome, Probe, document_of
 from anabranch.gates.evidence import Evidence
-from anabranch.gates.facts import ClosingReading, Facts, LiveReading
+from anabranch.gates.facts import ClosingReading, Facts, LiveReading, MetricsReading
+from anabranch.gates.observability import METRICS
 from anabranch.gates.rollback import RehearsedRollback
 from anabranch.gates.storage_path import StoragePath
 from anabranch.plan.completeness import Proof
@@ -30,6 +31,7 @@ REHEARSAL = {
     "live_latency_with": 3.0,
     "live_latency_without": 2.0,
 }
+COST = {"amount": 4.5, "currency": "EUR", "rests_on": "a rehearsal"}
 SAMPLE = {"sampled": 100, "bad": 0, "places": 8, "unread_places": 0, "first_bad": []}
 
 
@@ -63,7 +65,7 @@ def good_facts(folder: Path) -> Facts:
         "compatibility": probes(),
         "storage": STORAGE.document(),
         "rehearsal": REHEARSAL,
-        "cost": {"amount": 4.5, "currency": "EUR"},
+        "cost": COST,
         "schema": SAMPLE,
         "rollback": ROLLBACK.document(),
     }
@@ -76,6 +78,7 @@ def good_facts(folder: Path) -> Facts:
         live=LiveReading(7, "group"),
         closing=ClosingReading("runs", None, 2**40, Verdict(Anchor(0, GENESIS))),
         residency="eu",
-        metrics=True,
+        metrics=MetricsReading("http://127.0.0.1:9464/metrics", METRICS),
+        reaches=(),
         evidence={kind: evidence(kind, each) for kind, each in found.items()},
     )

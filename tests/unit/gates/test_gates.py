@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.gates.facts import NOW, REHEARSAL, ROLLBACK, SAMPLE, STORAGE, evidence, good_facts, probes
+from tests.unit.gates.facts import COST, NOW, REHEARSAL, ROLLBACK, SAMPLE, STORAGE, evidence, good_facts, probes
 
 from anabranch.contract.effects import Effect
+from anabranch.contract.pipeline import Live
 from anabranch.gates.colour import Colour
 from anabranch.gates.compatibility import Operation, Outcome, Probe
-from anabranch.gates.facts import Facts, LiveReading
+from anabranch.gates.facts import Facts, LiveReading, MetricsReading
 from anabranch.gates.gate import Judgement
+from anabranch.gates.observability import METRICS
 from anabranch.gates.rollback import refusal_of
 from anabranch.gates.scorecard import GATES
 from anabranch.plan.completeness import Proof
@@ -79,6 +81,10 @@ def proof(kind: Proof) -> Change:
     )
 
 
+def unproven(facts: Facts) -> Facts:
+    return replace(facts, plan=replace(facts.plan, source=replace(facts.plan.source, proof={})))
+
+
 def drift(*found: Any) -> Change:
     return lambda facts: replace(facts, drifts=found)
 
@@ -97,86 +103,134 @@ def broken(facts: Facts) -> Facts:
 
 
 BAD = {**SAMPLE, "first_bad": [{"partition": 0, "offset": 9, "reason": "the value is not JSON"}]}
-GROUPS = Operation.GROUPS
+GROUPS, QUOTAS, ACLS = Operation.GROUPS, Operation.QUOTAS, Operation.ACLS
 DENIED = {operation: Probe(operation, Outcome.DENIED, "AUTHORIZATION", "Read on it") for operation in Operation}
 OLD = timedelta(days=2)
 MAIL = Effect(name="mail to the customer")
 
-CASES: list[tuple[str, Change, Colour, str]] = [
-    ("compatibility", unmeasured("compatibility"), YELLOW, "never tried"),
-    ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME])), RED, "consume is denied"),
-    ("compatibility", measured("compatibility", probes(DENIED[Operation.QUOTAS])), YELLOW, "quotas is denied"),
-    ("compatibility", measured("compatibility", probes(Probe(GROUPS, Outcome.FAILED, "gone"))), RED, "gone"),
-    (
-        "compatibility",
-        measured("compatibility", probes(Probe(GROUPS, Outcome.UNTRIED, "x"))),
-        YELLOW,
-        "tried",
-    ),
-    ("compatibility", measured("compatibility", probes(Probe(Operation.ACLS, Outcome.ABSENT))), GREEN, "8 operations"),
-    ("compatibility", measured("compatibility", {**probes(), "left_behind": ["topic t"]}), YELLOW, "topic t"),
-    ("compatibility", measured("compatibility", probes(), OLD), YELLOW, "too long ago"),
-    ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME]), OLD), RED, "consume is denied"),
-    ("offset-control", proof(Proof.WHOLE), GREEN, "offsets pinned"),
-    ("offset-control", proof(Proof.SLACK), YELLOW, "partition 1"),
-    ("offset-control", proof(Proof.BOTH), YELLOW, "declared slack"),
-    ("offset-control", drift(PartitionsAdded(1, 2)), YELLOW, "partitions"),
-    ("offset-control", drift(RetentionPassed({0: (0, 10)})), RED, "retention has deleted"),
-    ("offset-control", drift(CodeChanged("a", "b"), PartitionsAdded(1, 2)), RED, "code has changed"),
-    ("storage-path", unmeasured("storage"), YELLOW, "never measured"),
-    ("storage-path", storage(refused="TopicAuthorizationFailedError"), RED, "could not be read"),
-    ("storage-path", storage(read_bytes=0), YELLOW, "no record"),
-    ("storage-path", storage(settings_seen=False), YELLOW, "hidden"),
-    ("storage-path", storage(tiered=None), YELLOW, "tiered is not known"),
-    ("storage-path", storage(tiered=40), GREEN, "40% of it tiered"),
-    ("storage-path", storage(retention_bytes=10), YELLOW, "limited by size"),
-    ("storage-path", kept_for(timedelta(days=3)), GREEN, "until 2025-07-04T12:00:00Z"),
-    ("storage-path", kept_for(30 * MINUTE), YELLOW, "leaves 30m"),
-    ("storage-path", kept_for(timedelta()), RED, "any moment now"),
-    ("storage-path", kept_for(-MINUTE), RED, "any moment now"),
-    ("capacity", unmeasured("rehearsal"), YELLOW, "never rehearsed"),
-    ("capacity", measured("rehearsal", {**REHEARSAL, "live_lag_with": 101}), RED, "101 records behind"),
-    ("capacity", measured("rehearsal", {**REHEARSAL, "live_latency_with": 10.5}), RED, "may take 10s"),
-    (
-        "capacity",
-        measured("rehearsal", {**REHEARSAL, "live_lag_with": None, "live_latency_with": None}),
-        YELLOW,
-        "did not run",
-    ),
-    ("capacity", measured("rehearsal", REHEARSAL, OLD), YELLOW, "too long ago"),
-    ("cost", unmeasured("cost"), YELLOW, "nobody has estimated"),
-    ("cost", measured("cost", {"amount": 5.01, "currency": "EUR"}), RED, "5.01 EUR are estimated"),
-    ("cost", contract(budget=None), YELLOW, "no limit"),
-    ("governance", contract(owner="TBD"), RED, "nobody answers"),
-    ("governance", pipeline(owner="unknown"), RED, "nobody answers"),
-    ("governance", lambda facts: replace(facts, residency="us"), RED, "says us"),
-    ("governance", lambda facts: replace(facts, residency=None), YELLOW, "does not say"),
-    ("governance", pipeline(residency=None), YELLOW, "where its data must stay"),
-    ("governance", lambda facts: replace(facts, approvers=()), YELLOW, "nobody is named"),
-    ("governance", lambda facts: replace(facts, approvers=("bob",)), GREEN, "shop answers"),
-    ("schema", unmeasured("schema"), YELLOW, "no record of the range was tried"),
-    ("schema", measured("schema", {**BAD, "bad": 95}), RED, "quarantine takes 10"),
-    ("schema", measured("schema", {**BAD, "bad": 2}), YELLOW, "2 of 100 sampled"),
-    ("schema", measured("schema", {**BAD, "bad": 50, "places": 4}), YELLOW, "50 of 100 sampled"),
-    ("schema", measured("schema", {**BAD, "bad": 1, "sampled": 1}), RED, "1 of 1 sampled"),
-    ("schema", measured("schema", {**SAMPLE, "unread_places": 3}), YELLOW, "3 of 8 places"),
-    ("schema", measured("schema", {**SAMPLE, "sampled": 0}), YELLOW, "hold no record"),
-    ("rollback", unmeasured("rollback"), YELLOW, "never rehearsed"),
-    ("rollback", measured("rollback", replace(ROLLBACK, same=False).document()), RED, "not as before"),
-    ("rollback", measured("rollback", refusal_of("target.row-deletes", "deletes", "compact")), RED, "deletes"),
-    ("rollback", measured("rollback", ROLLBACK.document(), OLD), YELLOW, "too long ago"),
-    ("observability", live(LiveReading(None, None)), YELLOW, "nobody says"),
-    ("observability", live(LiveReading(3, "table")), GREEN, "its commits to the table"),
-    ("observability", live(LiveReading(None, None, "denied")), RED, "denied"),
-    ("observability", lambda facts: replace(facts, metrics=False), YELLOW, "no metrics"),
-    ("side-effects", pipeline(effects=None), YELLOW, "does not say"),
-    ("side-effects", pipeline(effects=(MAIL,)), RED, "mail to the customer"),
-    ("side-effects", pipeline(effects=(MAIL.model_copy(update={"suppressed": True}),)), GREEN, "mail to the customer"),
-    ("side-effects", pipeline(effects=(MAIL.model_copy(update={"idempotent": True}),)), GREEN, "mail to the customer"),
-    ("closure", closing(refused="File exists"), RED, "File exists"),
-    ("closure", closing(free=2**20), YELLOW, "1 MiB"),
-    ("closure", broken, RED, "broken at record 3"),
+FAILED, UNKNOWN = "failed", "unknown"
+SUPPRESSED = MAIL.model_copy(update={"suppressed": True})
+NO_LIMITS = Live()
+
+
+def both(*changes: Change) -> Change:
+    def change(facts: Facts) -> Facts:
+        for each in changes:
+            facts = each(facts)
+        return facts
+
+    return change
+
+
+def rehearsed(**changes: Any) -> Change:
+    return measured("rehearsal", {**REHEARSAL, **changes})
+
+
+def metrics(reading: MetricsReading) -> Change:
+    return lambda facts: replace(facts, metrics=reading)
+
+
+def residency(target: str | None) -> Change:
+    return lambda facts: replace(facts, residency=target)
+
+
+def reaches(*places: str) -> Change:
+    return lambda facts: replace(facts, reaches=places)
+
+
+NOWHERE = MetricsReading("http://127.0.0.1:9/metrics", missing=METRICS, refused="Connection refused")
+SHUT = MetricsReading(None)
+CASES: list[tuple[str, Change, Colour, str | None, str]] = [
+    ("compatibility", unmeasured("compatibility"), RED, UNKNOWN, "no operation was tried"),
+    ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME])), RED, FAILED, "consume is denied"),
+    ("compatibility", measured("compatibility", probes(DENIED[Operation.QUOTAS])), YELLOW, None, "quotas is denied"),
+    ("compatibility", measured("compatibility", probes(Probe(GROUPS, Outcome.FAILED, "gone"))), RED, FAILED, "gone"),
+    ("compatibility", measured("compatibility", probes(Probe(GROUPS, Outcome.UNTRIED, "x"))), RED, UNKNOWN, "tried"),
+    ("compatibility", measured("compatibility", probes(Probe(QUOTAS, Outcome.UNTRIED, "x"))), YELLOW, None, "tried"),
+    ("compatibility", measured("compatibility", probes(Probe(ACLS, Outcome.ABSENT))), GREEN, None, "8 operations"),
+    ("compatibility", measured("compatibility", {**probes(), "left_behind": ["topic t"]}), YELLOW, None, "topic t"),
+    ("compatibility", measured("compatibility", probes(), OLD), YELLOW, None, "too long ago"),
+    ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME]), OLD), RED, FAILED, "is denied"),
+    ("offset-control", proof(Proof.WHOLE), GREEN, None, "offsets pinned"),
+    ("offset-control", proof(Proof.SLACK), YELLOW, None, "partition 1"),
+    ("offset-control", proof(Proof.BOTH), YELLOW, None, "declared slack"),
+    ("offset-control", unproven, RED, UNKNOWN, "no proof that partition 0"),
+    ("offset-control", drift(PartitionsAdded(1, 2)), YELLOW, None, "partitions"),
+    ("offset-control", drift(RetentionPassed({0: (0, 10)})), RED, FAILED, "retention has deleted"),
+    ("offset-control", drift(CodeChanged("a", "b"), PartitionsAdded(1, 2)), RED, FAILED, "code has changed"),
+    ("storage-path", unmeasured("storage"), RED, UNKNOWN, "was not measured"),
+    ("storage-path", storage(refused="TopicAuthorizationFailedError"), RED, FAILED, "could not be read"),
+    ("storage-path", storage(read_bytes=0), RED, UNKNOWN, "no record"),
+    ("storage-path", storage(settings_seen=False), RED, UNKNOWN, "hidden"),
+    ("storage-path", storage(tiered=None), RED, UNKNOWN, "tiered is not known"),
+    ("storage-path", storage(tiered=40), GREEN, None, "40% of it tiered"),
+    ("storage-path", storage(retention_bytes=10), YELLOW, None, "limited by size"),
+    ("storage-path", kept_for(timedelta(days=3)), GREEN, None, "until 2025-07-04T12:00:00Z"),
+    ("storage-path", kept_for(30 * MINUTE), YELLOW, None, "leaves 30m"),
+    ("storage-path", kept_for(timedelta()), RED, FAILED, "any moment now"),
+    ("storage-path", kept_for(-MINUTE), RED, FAILED, "any moment now"),
+    ("storage-path", measured("storage", STORAGE.document(), OLD), YELLOW, None, "too long ago"),
+    ("capacity", unmeasured("rehearsal"), RED, UNKNOWN, "was not rehearsed"),
+    ("capacity", rehearsed(live_lag_with=101), RED, FAILED, "101 records behind"),
+    ("capacity", rehearsed(live_latency_with=10.5), RED, FAILED, "live.maxLatency is 10s"),
+    ("capacity", rehearsed(live_latency_with=None), RED, UNKNOWN, "latency beside the replay was not measured"),
+    ("capacity", rehearsed(live_lag_with=None), RED, UNKNOWN, "lag beside the replay was not measured"),
+    ("capacity", both(pipeline(live=NO_LIMITS), rehearsed(live_lag_with=None)), RED, UNKNOWN, "not measured"),
+    ("capacity", pipeline(live=NO_LIMITS), YELLOW, None, "sets no limit"),
+    ("capacity", measured("rehearsal", REHEARSAL, OLD), YELLOW, None, "too long ago"),
+    ("cost", unmeasured("cost"), RED, UNKNOWN, "not estimated"),
+    ("cost", measured("cost", {**COST, "amount": 5.01}), RED, FAILED, "5.01 EUR are estimated"),
+    ("cost", measured("cost", {**COST, "rests_on": "assumptions of the price book"}), YELLOW, None, "no rehearsal"),
+    ("cost", contract(budget=None), YELLOW, None, "no limit"),
+    ("cost", measured("cost", COST, OLD), YELLOW, None, "too long ago"),
+    ("governance", contract(owner="TBD"), RED, FAILED, "nobody answers"),
+    ("governance", pipeline(owner="unknown"), RED, FAILED, "nobody answers"),
+    ("governance", residency("us"), RED, FAILED, "says us"),
+    ("governance", residency(None), YELLOW, None, "does not say"),
+    ("governance", pipeline(residency=None), YELLOW, None, "declares no residency"),
+    ("governance", both(pipeline(residency=None), residency(None)), RED, UNKNOWN, "where the data must stay"),
+    ("governance", lambda facts: replace(facts, approvers=()), YELLOW, None, "nobody is named"),
+    ("governance", lambda facts: replace(facts, approvers=("bob",)), GREEN, None, "shop answers"),
+    ("schema", unmeasured("schema"), RED, UNKNOWN, "no record of the range was decoded"),
+    ("schema", measured("schema", {**BAD, "bad": 95}), RED, FAILED, "quarantine takes 10"),
+    ("schema", measured("schema", {**BAD, "bad": 2}), YELLOW, None, "2 of 100 sampled"),
+    ("schema", measured("schema", {**BAD, "bad": 50, "places": 4}), YELLOW, None, "50 of 100 sampled"),
+    ("schema", measured("schema", {**BAD, "bad": 1, "sampled": 1}), RED, FAILED, "1 of 1 sampled"),
+    ("schema", measured("schema", {**SAMPLE, "unread_places": 3}), YELLOW, None, "3 of 8 places"),
+    ("schema", measured("schema", {**SAMPLE, "sampled": 0, "unread_places": 8}), RED, UNKNOWN, "8 of 8 places"),
+    ("schema", measured("schema", {**SAMPLE, "sampled": 0}), RED, UNKNOWN, "hold no record"),
+    ("schema", measured("schema", SAMPLE, OLD), YELLOW, None, "too long ago"),
+    ("rollback", unmeasured("rollback"), RED, UNKNOWN, "were not rehearsed"),
+    ("rollback", measured("rollback", replace(ROLLBACK, same=False).document()), RED, FAILED, "not as before"),
+    ("rollback", measured("rollback", refusal_of("target.row-deletes", "deletes", "compact")), RED, FAILED, "deletes"),
+    ("rollback", measured("rollback", ROLLBACK.document(), OLD), YELLOW, None, "too long ago"),
+    ("observability", live(LiveReading(None, None)), RED, UNKNOWN, "lag is unknown"),
+    ("observability", live(LiveReading(3, "table")), GREEN, None, "its commits to the table"),
+    ("observability", live(LiveReading(None, None, "denied")), RED, UNKNOWN, "denied"),
+    ("observability", metrics(SHUT), YELLOW, None, "no metrics endpoint"),
+    ("observability", metrics(NOWHERE), YELLOW, None, "Connection refused"),
+    ("observability", metrics(replace(NOWHERE, refused=None)), YELLOW, None, "answers without"),
+    ("side-effects", both(pipeline(effects=None), reaches("t.py:1 smtplib")), RED, UNKNOWN, "t.py:1 smtplib"),
+    ("side-effects", pipeline(effects=None), YELLOW, None, "declares no effects"),
+    ("side-effects", reaches("t.py:1 smtplib"), YELLOW, None, "t.py:1 smtplib"),
+    ("side-effects", lambda facts: replace(facts, reaches=None), RED, UNKNOWN, "could not be read"),
+    ("side-effects", pipeline(effects=(MAIL,)), RED, FAILED, "mail to the customer"),
+    ("side-effects", pipeline(effects=(SUPPRESSED,)), YELLOW, None, "mail to the customer"),
+    ("side-effects", pipeline(effects=(MAIL.model_copy(update={"idempotent": True}),)), YELLOW, None, "mail"),
+    ("closure", closing(refused="File exists"), RED, FAILED, "File exists"),
+    ("closure", closing(free=2**20), YELLOW, None, "1 MiB"),
+    ("closure", broken, RED, FAILED, "broken at record 3"),
 ]
+
+NOTHING_MEASURED = both(
+    *(unmeasured(kind) for kind in ("compatibility", "storage", "rehearsal", "cost", "schema", "rollback")),
+    live(LiveReading(None, None)),
+    metrics(SHUT),
+    lambda facts: replace(facts, reaches=None, residency=None, plan=unproven(facts).plan),
+    closing(refused="never tried"),
+)
+"""No evidence and nothing seen. What files declare stays: owners, budget, limits, effects, residency."""
+NOTHING_DECLARED = both(NOTHING_MEASURED, contract(budget=None), pipeline(effects=None, residency=None, live=NO_LIMITS))
 
 
 def judgement(gate: str, facts: Facts) -> Judgement:
@@ -191,18 +245,32 @@ def test_every_gate_is_green_where_all_was_measured_and_good(gate: str, facts: F
     assert found.words
 
 
+@pytest.mark.parametrize("gate", GATES)
+def test_a_gate_is_red_where_nothing_is_known_and_no_setting_turns_it_green(gate: str, facts: Facts) -> None:
+    assert judgement(gate, NOTHING_DECLARED(facts)).colour is RED
+    assert judgement(gate, NOTHING_MEASURED(facts)).colour in (RED, YELLOW), "by settings alone, at most yellow"
+
+
+@pytest.mark.parametrize("gate", ["compatibility", "storage-path", "schema", "rollback", "capacity", "cost"])
+def test_old_evidence_is_not_green(gate: str, facts: Facts) -> None:
+    later = replace(facts, now=NOW + timedelta(days=3))
+    assert judgement(gate, later).colour is YELLOW
+
+
 @pytest.mark.parametrize(
-    ("gate", "change", "colour", "words"), CASES, ids=[f"{gate}-{words}" for gate, _, _, words in CASES]
+    ("gate", "change", "colour", "cause", "words"), CASES, ids=[f"{case[0]}-{case[-1]}" for case in CASES]
 )
-def test_what_turns_a_gate(gate: str, change: Change, colour: Colour, words: str, facts: Facts) -> None:
+def test_what_turns_a_gate(
+    gate: str, change: Change, colour: Colour, cause: str | None, words: str, facts: Facts
+) -> None:
     found = judgement(gate, change(facts))
-    assert found.colour is colour, found.words
+    assert (found.colour, found.cause) == (colour, cause), found.words
     assert words in found.words
     assert bool(found.to_green) == (colour is not GREEN), "what to do is said, and only if there is something to do"
 
 
 def test_every_gate_turns_both_ways() -> None:
-    turned = {(gate, colour) for gate, _, colour, _ in CASES}
+    turned = {(gate, colour) for gate, _, colour, _, _ in CASES}
     assert {(gate, colour) for gate in GATES for colour in (YELLOW, RED)} <= turned
 
 

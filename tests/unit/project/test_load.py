@@ -69,8 +69,18 @@ def test_approval_is_asked_for_by_default_except_where_kafka_is_embedded(shop: P
     assert load_project(shop, "dev", {}).settings.needs_approval
 
 
+def test_gates_are_enforced_by_default_except_where_kafka_is_embedded(shop: Path) -> None:
+    path = shop / "anabranch.yaml"
+    assert not load_project(shop, "dev", {}).settings.enforces_gates
+    prod = load_project(shop, "prod", {}).settings
+    assert (prod.enforces_gates, prod.gates.high_volume.records, prod.gates.high_volume.bytes) == (True, 10**6, 2**30)
+    path.write_text(path.read_text().replace("lifetime: 3d", "lifetime: 3d\n      gates: {enforce: false}"))
+    assert not load_project(shop, "prod", {}).settings.enforces_gates
+
+
 @pytest.mark.parametrize(
-    "variable", ["ANABRANCH_APPROVAL__REQUIRED", "ANABRANCH_ROLES__APPROVERS", "ANABRANCH_APPROVAL"]
+    "variable",
+    ["ANABRANCH_APPROVAL__REQUIRED", "ANABRANCH_ROLES__APPROVERS", "ANABRANCH_APPROVAL", "ANABRANCH_GATES__ENFORCE"],
 )
 def test_who_has_to_agree_is_not_decided_by_whoever_types_the_command(shop: Path, variable: str) -> None:
     words = refused(shop, {variable: "false"}, "prod")

@@ -25,13 +25,21 @@ def find_unpinned(folder: Path, pipeline: Pipeline) -> tuple[Unpinned, ...]:
         columns = frozenset(name.lower() for name in pipeline.spec.source.columns)
         text = (folder / transform.sql).read_text(encoding="utf-8")
         return tuple(find_in_sql(text, transform.sql, columns=columns))
-    modules: dict[Path, bytes] = {}
-    _reach(folder, (transform.python or "").split(":")[0], modules)
     return tuple(
         found
-        for file, source in modules.items()
+        for file, source in reached_modules(folder, (transform.python or "").split(":")[0]).items()
         for found in find_in_python(source, file.relative_to(folder).as_posix())
     )
+
+
+def reached_modules(folder: Path, module: str) -> dict[Path, bytes]:
+    """The module's file and every file of the project that it imports, with their contents.
+
+    Raises UnreadableModuleError where one is not valid Python.
+    """
+    modules: dict[Path, bytes] = {}
+    _reach(folder, module, modules)
+    return modules
 
 
 def _reach(folder: Path, module: str, modules: dict[Path, bytes]) -> None:

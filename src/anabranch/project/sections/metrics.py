@@ -1,4 +1,4 @@
-"""The `metrics` section: where Prometheus may read from."""
+"""The `metrics` section: where the observability gate looks for metrics. Anabranch does not serve any yet."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ def _address(text: str) -> str:
 
 
 class MetricsSettings(Part):
-    """Where metrics will be served. Nothing serves any yet."""
+    """Where the observability gate looks for metrics. Anabranch does not serve any yet."""
 
     port: Port | None = Field(
         default=None,
-        description="The port to serve metrics on. Nothing serves metrics yet: it has no effect.",
+        description="The port of an endpoint in Prometheus' text format, /metrics, that the observability gate reads. "
+        "Anabranch does not serve it yet; left out, the gate asks nothing.",
         examples=[9464],
     )
     bind: Annotated[str, AfterValidator(_address)] = Field(
         default="127.0.0.1",
-        description="The address to listen on; the default is reached from this machine only.",
+        description="The address at which the endpoint listens.",
         examples=["127.0.0.1"],
     )

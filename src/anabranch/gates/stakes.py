@@ -1,0 +1,89 @@
+"""Which red gates block a replay, by what depends on it. Pure.
+
+A gate is red because a check failed, or because its answer is unknown. A failed check blocks every replay. An unknown
+answer blocks a replay that is high-volume or business-critical, in a context that enforces gates; a small one passes
+there once somebody has acknowledged it by name, and where gates are not enforced it is acknowledged automatically.
+An override by name passes any gate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anabranch.gates.colour import Colour
+from anabranch.gates.gate import Judgement
+from anabranch.project.sections.gates import HighVolume
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """What depends on one replay, and whether its context enforces gates for it."""
+
+    enforced: bool
+    basis: str
+    """Why gates are not enforced, if they are not: by the context, or since it is a drill."""
+    high: tuple[str, ...]
+    """Why it is high-volume or business-critical; none: it is neither."""
+    size: str
+    """What it reads, for people."""
+
+    @property
+    def unknown_blocks(self) -> bool:
+        return self.enforced and bool(self.high)
+
+    @property
+    def words(self) -> str:
+        if not self.enforced:
+            return f"{self.basis}: a gate whose answer is unknown does not block"
+        if self.high:
+            return f"a gate whose answer is unknown blocks: {'; '.join(self.high)}"
+        return f"small ({self.size}): a gate whose answer is unknown passes once it is acknowledged by name"
+
+    def document(self) -> dict[str, Any]:
+        return {"enforced": self.enforced, "basis": self.basis, "high": list(self.high), "size": self.size}
+
+
+def stakes_of(
+    *,
+    enforced: bool,
+    context: str,
+    business_critical: bool,
+    records: int,
+    bytes_: int | None,
+    limit: HighVolume,
+) -> Stakes:
+    """Of a replay that reads so many offsets and bytes. Bytes that nobody has measured count as too many."""
+    high = []
+    if business_critical:
+        high.append("the pipeline is business-critical")
+    if records > limit.records:
+        high.append(f"{records:,} offsets exceed gates.highVolume.records, {limit.records:,}")
+    if bytes_ is None:
+        high.append("its size in bytes is unknown, which counts as high-volume")
+    elif bytes_ > limit.bytes:
+        high.append(f"{bytes_:,} bytes exceed gates.highVolume.bytes, {limit.bytes:,}")
+    size = f"{records:,} offsets, " + ("size unknown" if bytes_ is None else f"about {bytes_:,} bytes")
+    return Stakes(enforced, "" if enforced else f"context {context} does not enforce gates", tuple(high), size)
+
+
+def drilled(stakes: Stakes, records: int, limit: HighVolume) -> Stakes:
+    """Of a drill's replay, which is never promoted: it measures what is unknown, so that must not block it.
+
+    One that reads more than the limit is held to it like any other.
+    """
+    return stakes if records > limit.records else replace(stakes, enforced=False, basis="a drill is never promoted")
+
+
+def may_be_acknowledged(judgement: Judgement, stakes: Stakes) -> bool:
+    """Whether a red gate passes on an acknowledgement: its answer is unknown, and little depends on it."""
+    return judgement.colour is Colour.RED and not judgement.failed and not stakes.unknown_blocks
+
+
+def blocks(judgement: Judgement, stakes: Stakes, *, overridden: bool, acknowledged: bool) -> bool:
+    """Whether this gate stops the replay."""
+    if judgement.colour is not Colour.RED or overridden:
+        return False
+    if not may_be_acknowledged(judgement, stakes):
+        return True
+    return stakes.enforced and not acknowledged
