@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timezone
 
@@ -13,6 +14,7 @@ from anabranch.gates.evidence import newest_evidence
 from anabranch.plan.live_seen import worst_lag
 from anabranch.plan.rehearsed import STAGES, read_rehearsed
 from anabranch.wiring.cost import keep_estimate
+from anabranch.wiring.gates import Gatekeeper
 from anabranch.wiring.live_watch import LiveWatch
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.prospect import look_at_prospect
@@ -20,6 +22,8 @@ from anabranch.wiring.rehearsal import Rehearsal, RehearsalFailedError
 from tests.scenarios.backfills import NOW
 from tests.scenarios.shop import Shop, hours
 
+LIMIT = 4000
+"""Bytes per second: what the rehearsal reads takes several seconds at it."""
 pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 
 
@@ -53,7 +57,7 @@ def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(new_sho
     for figure in (found.records_per_second, found.commit_seconds, found.promote_seconds, found.rollback_seconds):
         assert figure > 0
     assert (found.live_lag_with, found.live_lag_without) == (0, 0), "live has written all, by its commits"
-    newest = newest_evidence(shop.store.reader, "rehearsal", "pipeline/orders")
+    newest = newest_evidence(shop.store.reader, "rehearsal", f"contract/{rehearsal.plan.contract}")
     assert newest == kept
     assert newest is not None
     assert read_rehearsed(newest.found) == found
@@ -69,6 +73,39 @@ def tells_from_it(shop: Shop, now: datetime) -> None:
     estimate, evidence = keep_estimate(shop.workplace, shop.store, planned, by="ann", now=now)
     assert estimate.rests_on == "a rehearsal"
     assert evidence.found["amount"] == round(estimate.bill.amount, 6) > 0
+
+
+def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_alone(
+    new_shop: Callable[..., Shop],
+) -> None:
+    shop = new_shop()
+    shop.produce(hours(each=120))
+    shop.live()
+    file = shop.workplace.folder / "contracts" / "fix.yaml"
+    contract = json.loads(file.read_text())
+
+    def at(rate: int | None) -> Rehearsal:
+        spec = {**contract["spec"], **({} if rate is None else {"budget": {"bytesPerSecond": rate}})}
+        file.write_text(json.dumps({**contract, "spec": spec}))
+        return rehearsal_of(shop)
+
+    def capacity(rehearsal: Rehearsal) -> str:
+        given = (rehearsal.plan, rehearsal.contract, rehearsal.pipeline, "ann")
+        card = Gatekeeper(shop.workplace, shop.store, *given).score()
+        return next(each.words for each in card.judgements if each.gate == "capacity")
+
+    slow, now = at(LIMIT), datetime.now(timezone.utc)
+    assert "was not rehearsed" in capacity(slow)
+    found, _ = slow(now)
+    assert found.bytes_per_second_limit == LIMIT
+    assert found.bytes_per_second <= 1.1 * LIMIT, "over all bursts, by the clock"
+    assert "was not rehearsed" not in capacity(slow)
+    for other in (at(2 * LIMIT), at(None)):
+        assert "was not rehearsed" in capacity(other), "that was another load"
+    free, _ = at(None)(now)
+    assert free.bytes_per_second_limit is None
+    assert free.bytes_per_second > found.bytes_per_second
+    assert "was not rehearsed" not in capacity(at(LIMIT)), "each contract has its own"
 
 
 def test_a_slice_that_is_over_before_the_next_look_is_seen_too(shop: Shop) -> None:
@@ -87,4 +124,4 @@ def test_a_rehearsal_that_fails_leaves_nothing_and_says_why(shop: Shop) -> None:
         rehearsal(NOW)
     assert isinstance(failed.value.__cause__, AnabranchError)
     assert dict(shop.table().metadata.refs) == refs
-    assert newest_evidence(shop.store.reader, "rehearsal", "pipeline/orders") is None
+    assert newest_evidence(shop.store.reader, "rehearsal", f"contract/{rehearsal.plan.contract}") is None

@@ -13,6 +13,7 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.plan.planner import Planned
     from anabranch.plan.rehearsed import Rehearsed
     from anabranch.wiring.prospect import Prospect
 
@@ -52,6 +53,7 @@ def rehearse(
             asked.pipeline,
             operator()[1],
             spark,
+            _bytes_per_record(planned),
             lambda said: words.print(said, markup=False),
         )
         found, kept = rehearsal(now)
@@ -61,13 +63,21 @@ def rehearse(
     words.print(f"next      anabranch apply -f {file}", markup=False)
 
 
+def _bytes_per_record(planned: Planned) -> float | None:
+    """By the topic's size on disk; None: the cluster does not say."""
+    outlook = planned.outlook
+    return None if outlook.bytes is None else outlook.bytes / max(1, outlook.offsets)
+
+
 def _table(console: Console, found: Rehearsed, prospect: Prospect) -> None:
     from rich.table import Table
 
     from anabranch.cli.prospect_words import prospect_words
 
     rows = Table(box=None, show_header=False)
-    rows.add_row("rate", f"{found.records_per_second:,.0f} records/s, {found.bytes_per_second / 1e6:,.1f} MB/s")
+    limit = found.bytes_per_second_limit
+    held = "" if limit is None else f", held to {limit / 1e6:,.1f} MB/s by the contract"
+    rows.add_row("rate", f"{found.records_per_second:,.0f} records/s, {found.bytes_per_second / 1e6:,.1f} MB/s{held}")
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.stages.items())
     rows.add_row("bottleneck", f"{found.bottleneck} ({stages})")
     lag = [_or_unknown(each) for each in (found.live_lag_with, found.live_lag_without)]

@@ -20,7 +20,7 @@ class Evidence:
     kind: str
     """What was measured, such as `rehearsal` or `rollback`."""
     subject: str
-    """Of what: `plan/<hash>`, `table/<name>`, `topic/<uuid>`, `pipeline/<name>` or `cluster/<id>`."""
+    """Of what: `plan/…` or `contract/<hash>`, `table/…` or `pipeline/<name>`, `topic/<uuid>`, `cluster/<id>`."""
     at: datetime
     good_until: datetime | None
     """None: as long as its subject, which is then something that never changes."""

@@ -1,4 +1,4 @@
-"""Which slices a rehearsal replays: of two sizes, of the middle of the plan's ranges, or of their beginning. Pure."""
+"""Which slices a rehearsal replays: bursts of two sizes, of the middle or the beginning of the plan's ranges. Pure."""
 
 from __future__ import annotations
 
@@ -10,41 +10,55 @@ from anabranch.plan.slices import Slice, cut, offsets_in
 
 LARGE = 4
 """How many small slices make a large one, which is as large as the plan's own."""
-PATTERN = (1, LARGE, 1, LARGE)
-"""How many small slices each of the rehearsed ones has. The first only warms up."""
-_ALL = (*PATTERN, LARGE)
+WARM_UP = (1,)
+BURSTS = ((1, 1, 1), (LARGE, LARGE, LARGE))
+"""How many small slices each slice of a burst has. A burst is replayed as a replay would, one slice after the other and
+read ahead: three are the fewest in which the read-ahead of two slices shows."""
+PARTS = (WARM_UP, *BURSTS, (LARGE,))
+UNITS = sum(map(sum, PARTS))
 
 
 @dataclass(frozen=True)
 class Pieces:
-    replayed: tuple[Slice, ...]
+    warm_up: tuple[Slice, ...]
+    """Replayed first and not timed: it also loads what all later ones find loaded. None if there is nothing else."""
+    bursts: tuple[tuple[Slice, ...], ...]
+    """Each of slices of one size."""
     taken_apart: Slice
     """Whose stages are timed: one that nobody has read before, so that the broker has to fetch it."""
 
 
-def pieces_of(plan: Plan) -> Pieces:
+def pieces_of(plan: Plan, most: int | None = None) -> Pieces:
     """Slices to rehearse with, in order; none overlaps another. A range too small for it gives fewer.
 
     Windows are cut by time, so that the plan's own slices have to do. A table that is merged by key is replayed from
-    the beginning: what comes in the middle hangs on what came before.
+    the beginning: what comes in the middle hangs on what came before. `most` is how many offsets may be replayed, where
+    the contract's byte rate makes that a matter of time.
     """
     if any(each.windows is not None for each in plan.slices):
         middle = max(0, len(plan.slices) // 2 - 1)
-        return _pieces(plan.slices[middle : middle + len(_ALL)])
+        found = plan.slices[middle : middle + 1 + max(map(len, BURSTS))]
+        return Pieces(found[:1], (found[1:],), found[-1]) if len(found) > 1 else Pieces((), (found,), found[-1])
     total = offsets_in(plan.source.ranges)
     size = max(each.width for each in plan.slices)
-    small = cut(plan.source.ranges, max(1, min(size // LARGE, total // sum(_ALL))))
-    at = 0 if plan.strategy.whole_table else max(0, (len(small) - sum(_ALL)) // 2)
-    found: list[Slice] = []
-    for count in _ALL:
-        if small[at : at + count]:
-            found.append(replace(_joined(small[at : at + count]), id=f"r{len(found):05}"))
-        at += count
-    return _pieces(found)
-
-
-def _pieces(found: Sequence[Slice]) -> Pieces:
-    return Pieces(tuple(found[: len(PATTERN)]), found[-1])
+    wanted = min(size // LARGE, total // UNITS, total if most is None else most // UNITS)
+    small = cut(plan.source.ranges, max(1, wanted))
+    at = 0 if plan.strategy.whole_table else max(0, (len(small) - UNITS) // 2)
+    parts: list[tuple[Slice, ...]] = []
+    number = 0
+    for part in PARTS:
+        made: list[Slice] = []
+        for count in part:
+            if small[at : at + count]:
+                made.append(replace(_joined(small[at : at + count]), id=f"r{number:05}"))
+                number += 1
+            at += count
+        if made:
+            parts.append(tuple(made))
+    if len(parts) == 1:
+        return Pieces((), (parts[0],), parts[0][-1])
+    bursts, last = (parts[1:-1], parts[-1]) if len(parts) == len(PARTS) else (parts[1:], parts[-1])
+    return Pieces(parts[0], tuple(bursts), last[-1])
 
 
 def _joined(pieces: Sequence[Slice]) -> Slice:

@@ -11,7 +11,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 
 KIND = "rehearsal"
-"""Of its evidence, whose subject is `pipeline/<name>`."""
+"""Of its evidence; `gates/binding.py` says what that counts for."""
 STAGES = ("broker", "network", "decode", "transform", "write", "commit")
 
 
@@ -63,6 +63,8 @@ class Rehearsed:
     cores: int
     stages: Mapping[str, float]
     """Seconds of one slice, by stage."""
+    bytes_per_second_limit: int | None
+    """The contract's limit, to which the rehearsal was held; None: it has none."""
 
     @property
     def bytes_per_record(self) -> float:

@@ -11,17 +11,16 @@ from pyiceberg.catalog import Catalog
 from anabranch.adapters.iceberg.facts import IcebergTables
 from anabranch.adapters.iceberg.live_codes import live_codes
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.adapters.sql.store import StoreAbsentError
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract
 from anabranch.contract.pipeline import Pipeline
-from anabranch.gates.evidence import newest_evidence
 from anabranch.plan.asked import Asked, ask
 from anabranch.plan.damage import Archive, Damage, LiveCode, Rates
 from anabranch.plan.forward import CompactedOrderError
 from anabranch.plan.judgement import RetentionPassedError, SharedTargetError
 from anabranch.plan.live_position import LiveAheadError
 from anabranch.plan.planner import Planned
+from anabranch.wiring.cost import last_rehearsal
 from anabranch.wiring.planning import plan_backfill
 from anabranch.wiring.readers import find_readers
 from anabranch.wiring.workplace import Workplace
@@ -61,7 +60,7 @@ def look_at_damage(workplace: Workplace, contract: Path, told: Told, *, now: dat
         archive=None if told.archive is None else _archive(tables, told.archive),
         live=_live_code(workplace, tables, pipeline),
         readers=find_readers(workplace, pipeline),
-        rates=_rates(workplace, pipeline.metadata.name, now),
+        rates=None if planned is None else _rates(workplace, planned, now),
     )
 
 
@@ -91,14 +90,9 @@ def _live_code(workplace: Workplace, tables: Catalog, pipeline: Pipeline) -> Liv
     return LiveCode.MENDED if len(codes) > 1 else LiveCode.THE_SAME
 
 
-def _rates(workplace: Workplace, pipeline: str, now: datetime) -> Rates | None:
-    """As the last rehearsal has measured them; None: there is none that still counts."""
-    try:
-        with workplace.store(create=False) as store:
-            rehearsed = newest_evidence(store.reader, "rehearsal", f"pipeline/{pipeline}")
-    except StoreAbsentError:
+def _rates(workplace: Workplace, planned: Planned, now: datetime) -> Rates | None:
+    """As the last rehearsal of this contract has measured them; None: there is none that still counts."""
+    found = last_rehearsal(workplace, planned, now)
+    if found is None:
         return None
-    if rehearsed is None or not rehearsed.counts(now):
-        return None
-    names = ("records_per_second", "validate_seconds_per_million_rows", "promote_seconds")
-    return Rates(*(float(str(rehearsed.found[name])) for name in names))
+    return Rates(found.records_per_second, found.validate_seconds_per_million_rows, found.promote_seconds)

@@ -17,7 +17,8 @@ from anabranch.contract.backfill import Backfill
 from anabranch.contract.price_book import load_price_book
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 from anabranch.gates import cost as gate
-from anabranch.gates.evidence import Evidence, keep_evidence, newest_evidence
+from anabranch.gates.binding import of_rehearsal
+from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, newest_evidence, read_evidence
 from anabranch.plan.cost import Bill, Metered, Stored, bill, expected_usage, used
 from anabranch.plan.damage import Money, Price, Usage
 from anabranch.plan.plan import Plan
@@ -50,17 +51,18 @@ class Estimate:
         return {**self.bill.document(), "rests_on": self.rests_on}
 
 
-def rehearsed_of(reader: RunReader, pipeline: str, now: datetime) -> Rehearsed | None:
-    """The last rehearsal of the pipeline, if it still counts."""
-    found = newest_evidence(reader, KIND, f"pipeline/{pipeline}")
-    return read_rehearsed(found.found) if found is not None and found.counts(now) else None
+def rehearsed_of(reader: RunReader, planned: Planned, now: datetime) -> Rehearsed | None:
+    """The last rehearsal of this contract, code and byte rate, if it still counts."""
+    bound = of_rehearsal(planned.plan, planned.asked.backfill)
+    found = [each for each in map(read_evidence, reader.audit(action=f"{ACTION}{KIND}")) if bound.holds(each)]
+    return read_rehearsed(found[-1].found) if found and found[-1].counts(now) else None
 
 
-def last_rehearsal(workplace: Workplace, pipeline: str, now: datetime) -> Rehearsed | None:
+def last_rehearsal(workplace: Workplace, planned: Planned, now: datetime) -> Rehearsed | None:
     """As `rehearsed_of`, where there may be no database yet."""
     try:
         with workplace.store(create=False) as store:
-            return rehearsed_of(store.reader, pipeline, now)
+            return rehearsed_of(store.reader, planned, now)
     except StoreAbsentError:
         return None
 
@@ -82,7 +84,7 @@ def keep_estimate(
     workplace: Workplace, store: SqlRunStore, planned: Planned, *, by: str, now: datetime
 ) -> tuple[Estimate, Evidence]:
     """Put the estimate on record, for the cost gate and for the closure."""
-    found = estimate(workplace, planned, rehearsed_of(store.reader, planned.plan.pipeline, now))
+    found = estimate(workplace, planned, rehearsed_of(store.reader, planned, now))
     if found is None:
         raise SizeUnknownError(
             f"The cluster does not say how large {planned.plan.source.topic} is, so nobody knows what is to be read.",
@@ -103,7 +105,7 @@ def keep_estimate(
 
 def note_estimate(workplace: Workplace, store: SqlRunStore, planned: Planned, *, by: str, now: datetime) -> None:
     """Keep an estimate of a plan that is about to be carried out, if one can be made, so that its record has one."""
-    rehearsed = rehearsed_of(store.reader, planned.plan.pipeline, now)
+    rehearsed = rehearsed_of(store.reader, planned, now)
     if planned.outlook.bytes is not None or rehearsed is not None:
         keep_estimate(workplace, store, planned, by=by, now=now)
 

@@ -18,11 +18,13 @@ from anabranch.adapters.kafka.compatibility import Trial
 from anabranch.adapters.kafka.storage import measure_storage
 from anabranch.adapters.kafka.topics import admin, describe_topic, unreachable
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.contract.backfill import Backfill
 from anabranch.contract.json_values import ValueCheck
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
-from anabranch.gates import capacity, compatibility, cost, rollback, schema, storage_path
+from anabranch.gates import binding, capacity, compatibility, cost, rollback, schema, storage_path
+from anabranch.gates.binding import Binding
 from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, read_evidence
 from anabranch.gates.schema import BadRecord
 from anabranch.plan.plan import Plan
@@ -41,11 +43,12 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class GateMeasures:
-    """For one plan. What is kept names its subject, and what of it must be the same for it to count."""
+    """For one plan. `gates/binding.py` says what each measurement counts for."""
 
     workplace: Workplace
     store: SqlRunStore
     plan: Plan
+    contract: Backfill
     pipeline: Pipeline
     by: str
     """Who is on record as having measured."""
@@ -107,47 +110,36 @@ class GateMeasures:
         return self._keep(rollback.KIND, found, now + rollback.LIFETIME)
 
     def _keep(self, kind: str, found: Mapping[str, Any], until: datetime) -> Evidence:
-        said = {**found, "about": self._about(kind)}
-        subject = self._subject(kind)
-        return keep_evidence(self.store.writer, kind, subject, said, by=self.by, good_until=until, run_id=self.run)
+        bound = self._binding(kind)
+        details = {**found, "about": dict(bound.about)}
+        writer, run = self.store.writer, self.run
+        return keep_evidence(writer, kind, bound.subject, details, by=self.by, good_until=until, run_id=run)
 
     def _newest(self, kind: str) -> Evidence | None:
         records = self.store.reader.audit(action=f"{ACTION}{kind}")
         if not records:
-            return None  # so that nobody is asked for a subject's name who need not answer
-        subject, about = self._subject(kind), self._about(kind)
-        found = [each for each in map(read_evidence, records) if each.subject == subject]
-        same = [each for each in found if about is None or each.found.get("about") == about]
+            return None  # the cluster is not asked for its id where no evidence names one
+        bound = self._binding(kind)
+        same = [each for each in map(read_evidence, records) if bound.holds(each)]
         return same[-1] if same else None
 
-    def _subject(self, kind: str) -> str:
+    def _binding(self, kind: str) -> Binding:
         plan = self.plan
         match kind:
             case compatibility.KIND:
-                return f"cluster/{self._cluster}"
-            case storage_path.KIND | schema.KIND:
-                return f"topic/{plan.source.uuid}"
-            case rollback.KIND:
-                return f"table/{plan.target.table}"
-            case capacity.KIND:
-                return f"pipeline/{plan.pipeline}"
-            case _:
-                return f"plan/{plan.hash}"
-
-    def _about(self, kind: str) -> dict[str, Any] | None:
-        """What must be the same for a measurement to be about this backfill; None: its subject is enough."""
-        plan = self.plan
-        match kind:
-            case compatibility.KIND:
-                return {"user": self._user, "topic": plan.source.topic}
+                return binding.of_compatibility(plan, cluster=self._cluster, user=self._user)
             case storage_path.KIND:
-                return {"plan": plan.hash}
+                return binding.of_storage(plan)
             case schema.KIND:
-                return {"plan": plan.hash, "reading": reading_digest(self.pipeline.spec)}
+                return binding.of_schema(plan, reading=reading_digest(self.pipeline.spec))
             case rollback.KIND:
-                return {"plan": plan.hash, **self._shape}
+                return binding.of_rollback(plan, **self._shape)
+            case capacity.KIND:
+                return binding.of_rehearsal(plan, self.contract)
+            case cost.KIND:
+                return binding.of_cost(plan)
             case _:
-                return None
+                raise ValueError(f"no binding for evidence of kind {kind!r}")
 
     @property
     def _user(self) -> str:
@@ -171,6 +163,5 @@ class GateMeasures:
 
     @cached_property
     def _shape(self) -> dict[str, Any]:
-        """Another table under the name, other columns or another partitioning: another way back."""
         table = self._target.load()
         return {"table": str(table.metadata.table_uuid), "schema": schema_digest(table), "spec": table.spec().spec_id}

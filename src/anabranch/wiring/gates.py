@@ -64,7 +64,7 @@ class Gatekeeper:
 
     @cached_property
     def _measures(self) -> GateMeasures:
-        return GateMeasures(self.workplace, self.store, self.plan, self.pipeline, self.person, self.run)
+        return GateMeasures(self.workplace, self.store, self.plan, self.contract, self.pipeline, self.person, self.run)
 
     def score(self) -> Scorecard:
         """Every gate as it stands, by a look at the world and what was measured before. Takes no measurement."""

@@ -40,9 +40,9 @@ class Prospect:
 def look_at_prospect(
     workplace: Workplace, planned: Planned, now: datetime, rehearsed: Rehearsed | None = None
 ) -> Prospect:
-    """By this rehearsal, or the last one that counts."""
+    """By this rehearsal, or the last one of this contract that counts."""
     spec, pipeline = planned.asked.backfill.spec, planned.asked.pipeline
-    found = rehearsed or last_rehearsal(workplace, planned.plan.pipeline, now)
+    found = rehearsed or last_rehearsal(workplace, planned, now)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
     window = None if found is None else forecast(planned.plan, found, spec.window, pipeline.spec.live, rate, now)
     return Prospect(window, estimate(workplace, planned, found), None if spec.budget is None else spec.budget.cost)

@@ -6,7 +6,7 @@ Nothing of it is promoted. The branch is removed however it ends; should the pro
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import fmean
@@ -20,12 +20,14 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.gates.binding import byte_rate, of_rehearsal
 from anabranch.gates.evidence import Evidence, keep_evidence
 from anabranch.plan.live_seen import arrivals_per_second, worst_lag, worst_latency
-from anabranch.plan.pieces import pieces_of
+from anabranch.plan.pieces import Pieces, pieces_of
 from anabranch.plan.plan import Plan
-from anabranch.plan.rehearsed import KIND, Rehearsed, bottleneck, fit
+from anabranch.plan.rehearsed import KIND, Fit, Rehearsed, bottleneck, fit
 from anabranch.plan.slices import Slice
+from anabranch.replay.replayer import AHEAD
 from anabranch.replay.slice_ledger import total
 from anabranch.replay.staging import Staging, staging_branch
 from anabranch.wiring.live_watch import LiveWatch
@@ -42,9 +44,9 @@ if TYPE_CHECKING:
 LIFETIME = timedelta(days=7)
 LEAST_REST, MOST_REST = 1.0, 15.0
 """How long the replay rests after a slice, in seconds: as long as the slice took, within these."""
-LOOKS_PER_SLICE = 2
-"""A replay looks for drift before and after each slice."""
 EPOCH = 1
+MOST_SECONDS = 60
+"""Of reading at the contract's byte rate: slices are made smaller until the rehearsal is within it."""
 
 
 class RehearsalFailedError(AnabranchError):
@@ -58,12 +60,21 @@ class RehearsalImpossibleError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class Timed:
-    """One rehearsed slice."""
+class Burst:
+    """Rehearsed slices of one size, one after the other."""
 
-    piece: Slice
-    ledger: SliceLedger
+    slices: tuple[Slice, ...]
+    ledgers: tuple[SliceLedger, ...]
     seconds: float
+
+    @property
+    def records(self) -> int:
+        return sum(each.width for each in self.slices)
+
+    @property
+    def of_one(self) -> tuple[int, float]:
+        """Records and seconds of one slice."""
+        return self.records // len(self.slices), self.seconds / len(self.slices)
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,8 @@ class Rehearsal:
     pipeline: Pipeline
     person: str
     spark: SparkSession
+    bytes_per_record: float | None = None
+    """By the topic's size, before anything is read; None: the cluster does not say."""
     say: Callable[[str], object] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -100,10 +113,10 @@ class Rehearsal:
             ) from error
         finally:
             target.remove_refs(self.name)
-        subject = f"pipeline/{self.plan.pipeline}"
-        said = {**found.document(), "plan": self.plan.hash}
-        kept = keep_evidence(self.store.writer, KIND, subject, said, by=self.person, good_until=now + LIFETIME)
-        return found, kept
+        bound = of_rehearsal(self.plan, self.contract)
+        details = {**found.document(), "plan": self.plan.hash, "about": dict(bound.about)}
+        until = now + LIFETIME
+        return found, keep_evidence(self.store.writer, KIND, bound.subject, details, by=self.person, good_until=until)
 
     def _require_batches(self) -> None:
         """A replay as a stream goes on from a checkpoint that is its run's own."""
@@ -119,19 +132,17 @@ class Rehearsal:
         staging, commit = self._stage(target)
         writer = self._writer()
         watch = LiveWatch(self.workplace, self.pipeline)
-        pieces = pieces_of(self.plan)
+        pieces = pieces_of(self.plan, self._most_offsets)
         with watch.watching():
-            slices = self._slices(writer, staging, watch, pieces.replayed)
-        looks = LOOKS_PER_SLICE * self._seconds(ProjectPresent(self.workplace, self.pipeline, self.plan).now)
-        line = fit([(each.piece.width, each.seconds + looks) for each in slices])
-        whole = line.seconds(pieces.taken_apart.width) - looks
-        stages = self._stages(writer, pieces.taken_apart, staging, whole, commit)
+            bursts = self._bursts(writer, staging, watch, pieces)
+        line = fit([each.of_one for each in bursts])
+        stages = self._stages(writer, pieces, staging, line, commit)
         head = target.head(staging.branch) or staging.snapshot
         validate = self._validate(target, head)
         self.say("Promoting and rolling back on a scratch branch …")
         way_back = rehearse_rollback(target, self.name, self.plan.target.partitions, head, self.clock)
-        bytes_read, _ = total(each.ledger for each in slices)
-        records, seconds = sum(each.piece.width for each in slices), sum(each.seconds + looks for each in slices)
+        bytes_read, _ = total(ledger for each in bursts for ledger in each.ledgers)
+        records, seconds = sum(each.records for each in bursts), sum(each.seconds for each in bursts)
         samples = watch.samples
         return Rehearsed(
             records_per_second=round(records / seconds, 1),
@@ -152,7 +163,20 @@ class Rehearsal:
             arrivals_per_second=round(arrivals_per_second(samples), 3),
             cores=int(self.spark.sparkContext.defaultParallelism),
             stages=stages,
+            bytes_per_second_limit=self._rate,
         )
+
+    @property
+    def _rate(self) -> int | None:
+        """The contract's limit in bytes per second."""
+        return byte_rate(self.contract)
+
+    @property
+    def _most_offsets(self) -> int | None:
+        """How many may be replayed, so that the contract's rate does not make it a matter of hours; None: any."""
+        if self._rate is None or not self.bytes_per_record:
+            return None
+        return max(1, round(MOST_SECONDS * self._rate / self.bytes_per_record))
 
     def _writer(self) -> SparkSliceWriter:
         """As a replay's, but that bad records are only counted."""
@@ -173,28 +197,55 @@ class Rehearsal:
         state = None if self.plan.state is None else self.plan.state.snapshot
         return Staging(self.name, EPOCH, head, self.plan.target.partitions, state), seconds
 
-    def _slices(
-        self, writer: SparkSliceWriter, staging: Staging, watch: LiveWatch, pieces: Sequence[Slice]
-    ) -> list[Timed]:
-        """Replay and rest in turn. The first slice only warms up, unless there is no other."""
-        found: list[Timed] = []
-        for number, piece in enumerate(pieces, start=1):
-            self.say(f"Slice {number} of {len(pieces)}: {piece.width:,} offsets …")
-            started = self.clock()
+    def _bursts(self, writer: SparkSliceWriter, staging: Staging, watch: LiveWatch, pieces: Pieces) -> list[Burst]:
+        """Replay and rest in turn. The warm-up is not counted, in time or in what live had to bear."""
+        if pieces.warm_up:
+            self.say(f"Warming up: {pieces.warm_up[0].width:,} offsets …")
+            self._burst(writer, staging, pieces.warm_up)
+        found: list[Burst] = []
+        for burst in pieces.bursts:
+            self.say(f"{len(burst)} slices of about {burst[0].width:,} offsets …")
             with watch.replaying():
-                done = writer.write(piece, staging)
-                seconds = self.clock() - started
-            found.append(Timed(piece, done.ledger, seconds))
+                found.append(self._burst(writer, staging, burst))
             self.sleep(min(MOST_REST, max(LEAST_REST, found[-1].seconds)))
-        return found[1:] or found
+        return found
+
+    def _rest(self, bytes_read: int, seconds: float) -> None:
+        """Until so many bytes fit the contract's rate."""
+        if self._rate is not None:
+            self.sleep(max(0.0, bytes_read / self._rate - seconds))
+
+    def _burst(self, writer: SparkSliceWriter, staging: Staging, slices: tuple[Slice, ...]) -> Burst:
+        """As a replay does it: drift is looked for before each slice, and those after it are read ahead."""
+        present, started = ProjectPresent(self.workplace, self.pipeline, self.plan), self.clock()
+        ledgers = []
+        try:
+            for number, slice_ in enumerate(slices):
+                present.now()
+                begun = self.clock()
+                for each in slices[number : number + 1 + (AHEAD if self._rate is None else 0)]:
+                    writer.begin(each)
+                ledgers.append(writer.write(slice_, staging).ledger)
+                self._rest(ledgers[-1].bytes, self.clock() - begun)
+        finally:
+            writer.let_go()
+        return Burst(slices, tuple(ledgers), self.clock() - started)
 
     def _stages(
-        self, writer: SparkSliceWriter, piece: Slice, staging: Staging, whole: float, commit: float
+        self, writer: SparkSliceWriter, pieces: Pieces, staging: Staging, line: Fit, commit: float
     ) -> dict[str, float]:
+        """Of a slice on its own: in a burst the stages of several overlap. A small range has no slice left for it."""
         from anabranch.adapters.spark.stages import time_stages
 
+        slice_, replayed = pieces.taken_apart, {each.id for burst in pieces.bursts for each in burst}
+
+        def write() -> float:
+            if slice_.id in replayed:
+                return line.seconds(slice_.width)
+            return self._seconds(lambda: writer.write(slice_, staging))
+
         self.say("Timing each stage of a slice …")
-        return time_stages(writer, piece, staging.branch, self.clock, whole, commit)
+        return time_stages(writer, slice_, staging.branch, self.clock, write, commit)
 
     def _validate(self, target: IcebergTarget, head: int) -> float:
         """Seconds per million rows of the range, of the partitions that the rehearsed slices have filled.

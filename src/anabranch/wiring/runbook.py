@@ -69,6 +69,7 @@ def _evidence(backfill: BackfillRun) -> tuple[Evidence, ...]:
     plan = backfill.plan
     about = (
         f"plan/{plan.hash}",
+        f"contract/{plan.contract}",
         f"pipeline/{plan.pipeline}",
         f"table/{plan.target.table}",
         f"topic/{plan.source.uuid}",

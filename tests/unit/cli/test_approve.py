@@ -164,10 +164,8 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
         assert line in text
     with workplace.store() as store:
         found = {"records_per_second": 12500.0, "bottleneck": "decode"}
-        keep_evidence(store.writer, "rehearsal", "pipeline/orders", found, by="ann", good_until=None)
-        keep_evidence(
-            store.writer, "rehearsal", "pipeline/payments", {"bottleneck": "write"}, by="ann", good_until=None
-        )
+        keep_evidence(store.writer, "rehearsal", f"contract/{planned.plan.contract}", found, by="ann", good_until=None)
+        keep_evidence(store.writer, "rehearsal", "contract/another", {"bottleneck": "write"}, by="ann", good_until=None)
         keep_evidence(store.writer, "rollback", "table/shop.orders", {"seconds": 2.0}, by="ann", good_until=NOW)
     command("bob", "approve", run)
     command("ann", "runbook", run)

@@ -26,6 +26,7 @@ MEASURED = Rehearsed(
     arrivals_per_second=0.0,
     cores=2,
     stages={"broker": 0.1, "network": 0.2, "decode": 0.4, "transform": 0.1, "write": 0.1, "commit": 0.1},
+    bytes_per_second_limit=None,
 )
 
 

@@ -1,4 +1,4 @@
-"""Times the stages of a slice, each on top of the one before, to tell where its time goes. Writes nothing anywhere."""
+"""Times the stages of a slice, each on top of the one before, to tell where its time goes. Writes nothing itself."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ class StageFailedError(AnabranchError):
 
 
 def time_stages(
-    writer: SparkSliceWriter, piece: Slice, branch: str, clock: Callable[[], float], whole: float, commit: float
+    writer: SparkSliceWriter,
+    piece: Slice,
+    branch: str,
+    clock: Callable[[], float],
+    write: Callable[[], float],
+    commit: float,
 ) -> dict[str, float]:
-    """Seconds of each stage, of a slice that took `whole` seconds with everything and whose commit takes `commit`.
+    """Seconds of each stage, of a slice whose commit takes `commit`. `write` writes it, alone and after all reads here,
+    and returns how long that took.
 
     What a first read takes longer than a second one is the broker fetching from its disk; the second comes from its
     memory, and is the network with the client. What is smaller than the noise is nothing.
@@ -36,6 +42,7 @@ def time_stages(
             again = _timed(_read(writer, piece), clock)
             decoded = _timed(decode(_read(writer, piece), writer.pipeline.spec), clock)
             rows = _timed(_rows(writer, piece, branch), clock)
+            whole = write()
     except (PySparkException, Py4JError) as error:
         raise StageFailedError(
             f"The records of slice {piece.id} could not be read, decoded or transformed.",
