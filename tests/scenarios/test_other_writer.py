@@ -8,10 +8,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from pyiceberg.expressions import AlwaysTrue
 
 from anabranch.errors import AnabranchError
-from anabranch.runs.states import State
+from anabranch.runs.states import Event, State
 from anabranch.validate.report import Verdict
 from tests.scenarios.backfills import JUNE, Onlooker
 from tests.scenarios.checker import BUGGY, FIXED, Offsets, Rows, between, recomputed
@@ -78,8 +77,14 @@ def test_its_commit_after_the_plan_stops_the_promotion_and_each_record_is_there_
     assert "stop the writer" in error.next_step
     shop.require(whole)
     assert run.run.state is not State.PROMOTED
+    with run.hold() as hold:
+        hold.move(Event.CANCEL)
     # A plan from the present state holds what the writer has committed since.
     again = shop.plan(slices=1)
+    assert again.run_id != run.run_id
     assert shop.apply(again).verdict is Verdict.ACCEPTED
-    shop.table().delete(AlwaysTrue())  # also a writer that only deletes
+    # Also a commit outside the range: what the writer reads next may be inside.
+    outside = between(whole, JUNE, JUNE + timedelta(hours=1))
+    shop.write(outside, {})
     assert refusal(shop.promote, again, Onlooker()).code == "promote.other-writer"
+    shop.require(whole + outside)
