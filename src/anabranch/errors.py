@@ -44,7 +44,7 @@ class AnabranchError(Exception):
     @property
     def cause(self) -> str | None:
         """The reason underneath, in the words of whoever raised it."""
-        return None if self.__cause__ is None else f"{type(self.__cause__).__name__}: {self.__cause__}"
+        return None if self.__cause__ is None else f"{type(self.__cause__).__name__}: {text_of(self.__cause__)}"
 
     def as_dict(self) -> dict[str, object]:
         """The error as data, for `-o json`."""
@@ -57,6 +57,14 @@ class AnabranchError(Exception):
             "next": self.next_step,
             "fields": self.fields,
         }
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says. Spark's ask the JVM for their text, and that one may be gone."""
+    try:
+        return str(error)
+    except Exception:
+        return "(its text is lost: it was in a JVM that ended)"
 
 
 NOTHING_TOUCHED = "Nothing was changed."

@@ -60,6 +60,18 @@ def test_an_error_without_a_cause_claims_none() -> None:
     assert SampleError("It broke.", untouched=NOTHING_TOUCHED, next_step="anabranch doctor").cause is None
 
 
+def test_an_error_whose_cause_can_t_say_its_text_is_reported_all_the_same() -> None:
+    """As an exception of Spark can't once its JVM has ended."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError
+
+    error = SampleError("It broke.", untouched=NOTHING_TOUCHED, next_step="anabranch doctor")
+    error.__cause__ = MuteError()
+    assert error.as_dict()["cause"] == "MuteError: (its text is lost: it was in a JVM that ended)"
+
+
 def _kinds(base: type[AnabranchError]) -> Iterator[type[AnabranchError]]:
     for kind in base.__subclasses__():
         yield kind

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from anabranch.cli.app import app, debugging
 from anabranch.cli.output import report
-from anabranch.cli.under_way import internal_error, reset
+from anabranch.cli.under_way import internal_error, jvm_death, reset
 from anabranch.errors import AnabranchError, ExitCode
 
 
@@ -24,11 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AnabranchError as error:
         if debugging():
             raise
-        report(error)
-        return int(error.exit_code)
+        return _fail(jvm_death(error) or error)
     except Exception as fault:
         if debugging():
             raise
-        report(internal_error(fault))
-        return int(ExitCode.FAILED)
+        return _fail(jvm_death(fault) or internal_error(fault))
     return int(ExitCode.DONE)
+
+
+def _fail(error: AnabranchError) -> int:
+    report(error)
+    return int(error.exit_code)

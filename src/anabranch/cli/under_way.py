@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from anabranch.errors import AnabranchError
+import sys
+
+from anabranch.errors import AnabranchError, text_of
 
 ONLY_READ = frozenset({"check", "describe", "list", "log", "plan", "schema", "status"})
 """Commands that change no run, table or topic, however they end."""
 
+JVM = "anabranch.adapters.spark.jvm"
 _NOT_NOTED = ("", "anabranch list --all")
 _command, _look = _NOT_NOTED
 
@@ -36,7 +39,7 @@ def note_look(command: str) -> None:
 
 def internal_error(fault: Exception) -> UnexpectedError:
     """Claims only what holds wherever the exception came from."""
-    what = f"Internal error: {type(fault).__name__}: {fault}".rstrip(".: ") + "."
+    what = f"Internal error: {type(fault).__name__}: {text_of(fault)}".rstrip(".: ") + "."
     if _command in ONLY_READ:
         return UnexpectedError(
             what,
@@ -45,6 +48,19 @@ def internal_error(fault: Exception) -> UnexpectedError:
         )
     return UnexpectedError(
         what,
-        untouched=f"Unknown: run `{_look}` before you retry.",
+        untouched=_unknown(),
         next_step=f"{_look}; `anabranch --debug {_command} …` shows the traceback of a retry",
     )
+
+
+def jvm_death(fault: Exception) -> AnabranchError | None:
+    """The error to report where Spark's JVM died and the command itself did not say so."""
+    if JVM not in sys.modules:
+        return None  # no Spark was started
+    from anabranch.adapters.spark.jvm import JvmDiedError, death
+
+    return None if isinstance(fault, JvmDiedError) else death(fault, _unknown(), _look)
+
+
+def _unknown() -> str:
+    return f"Unknown: run `{_look}` before you retry."

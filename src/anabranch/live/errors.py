@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.errors import AnabranchError, ExitCode
+from anabranch.errors import AnabranchError, ExitCode, text_of
 
 CONTINUES = "Every batch that was committed is in the table once; the rest is in the topic."
 _CALLING = "An error occurred while calling"
@@ -11,7 +11,7 @@ _CALLING = "An error occurred while calling"
 
 def in_one_line(error: BaseException) -> str:
     """What an error that is not ours says first of its reason."""
-    words = (line.strip(": ") for line in str(error).splitlines())
+    words = (line.strip(": ") for line in text_of(error).splitlines())
     reason = next((line for line in words if line and not line.startswith(_CALLING)), "no reason given")
     return f"{type(error).__name__}: {reason}"
 

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
-from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.iceberg.target import IcebergTarget, Scratch
+from anabranch.adapters.spark.jvm import jvm_death_reported
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.axis import PartitionRange
@@ -33,6 +34,13 @@ class RowRollback:
         What live added is what the range has now less what it had right after the promotion, as multisets of rows.
         """
         scratch = self.target.make_scratch(staging)
+        retry = f"anabranch rollback {staging.run}"
+        with jvm_death_reported("Production is as it was before this command.", retry):
+            self._write_later(staging, scratch)
+        return self.target.put_back(staging, scratch, note)
+
+    def _write_later(self, staging: Staging, scratch: Scratch) -> None:
+        """What live added since the promotion, onto the scratch branch."""
         name = spark_name(self.catalog, self.target.name)
         now = self._range(self.spark.read.option("snapshot-id", scratch.head).table(name), staging)
         then = self._range(self.spark.read.option("tag", staging.after).table(name), staging)
@@ -46,7 +54,6 @@ class RowRollback:
             )
         later = now.exceptAll(then)
         later.writeTo(f"{name}.`branch_{scratch.branch}`").append()
-        return self.target.put_back(staging, scratch, note)
 
     def _range(self, rows: DataFrame, staging: Staging) -> DataFrame:
         partitions = staging.partitions

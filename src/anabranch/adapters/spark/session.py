@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
@@ -19,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from anabranch.adapters.jvm.java import find_java
 from anabranch.adapters.spark.functions import OPTIONS, functions_jar
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.adapters.spark.jvm import Jvm, death, is_dead, remember
+from anabranch.errors import NOTHING_TOUCHED, AnabranchError, text_of
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -103,14 +105,19 @@ def start_spark(
     gateway: Any = None
     try:
         with log.open("ab") as words:
+            log_begins = words.tell()
             popen = {"stdout": words, "stderr": words, "pass_fds": tuple(inherit)}
             gateway = launch_gateway(_conf(launch), popen)  # type: ignore[no-untyped-call]
+        remember(Jvm(gateway.proc, log, log_begins, driver_memory))
         with _own_interrupts():
             context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **OPTIONS, **local, **options, **launch}))
     except (PySparkException, Py4JError, OSError) as error:
+        died = None if gateway is None else death(error, "Spark had begun nothing.", "anabranch doctor")
         reason = _in_one_line(error)
         if gateway is not None:
             _end(gateway)
+        if died is not None:
+            raise died from reason
         raise SparkStartError(
             f"Spark did not start on {master}.",
             untouched=NOTHING_TOUCHED,
@@ -121,9 +128,15 @@ def start_spark(
 
 
 def stop_spark(session: SparkSession) -> None:
-    """Stop the session and its JVM, so that this process may start another one with other settings."""
+    """Stop the session and its JVM, so that this process may start another one with other settings.
+
+    A JVM that died is cleared away without a call to it.
+    """
     gateway = session.sparkContext._gateway
-    session.stop()
+    if not is_dead():
+        with suppress(Py4JError, OSError):  # one that is ending may answer or not
+            session.stop()
+    SparkContext._active_spark_context = None
     _end(gateway)
 
 
@@ -138,16 +151,22 @@ def _own_interrupts() -> Iterator[None]:
 
 def _end(gateway: Any) -> None:
     """Take the JVM down. PySpark would keep it for the next session, with the settings it was started with."""
+    remember(None)
     gateway.shutdown()
-    gateway.proc.stdin.close()  # the JVM ends when its input does
-    gateway.proc.wait(STOP_SECONDS)
+    with suppress(OSError):
+        gateway.proc.stdin.close()  # the JVM ends when its input does
+    try:
+        gateway.proc.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
     SparkContext._gateway = SparkContext._jvm = None
 
 
 def _in_one_line(error: Exception) -> Exception:
     """An error whose text is the reason alone, asked of the JVM while it is there; the rest stays, for `--debug`."""
     said = error.java_exception if isinstance(error, Py4JJavaError) else error
-    short = RuntimeError(" ".join(str(said).split()))
+    short = RuntimeError(" ".join(text_of(said).split()))
     short.__cause__ = error
     return short
 
