@@ -39,12 +39,16 @@ class Onlooker:
 
     after_slice: Callable[[str], object] = lambda _: None
     seen: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
         self.seen.append(piece.id)
         self.after_slice(piece.id)
 
     def resting(self, seconds: float, reason: str) -> None: ...
+
+    def notice(self, words: str) -> None:
+        self.notices.append(words)
 
     def interrupted(self) -> bool:
         return False

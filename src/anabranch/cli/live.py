@@ -127,6 +127,8 @@ def _table(status: LiveStatus, console: Console) -> None:
         table.add_row("code", f"{told['code'][:12]}{differs if status.code_differs else ''}")
     if told["group_error"] is not None:
         table.add_row("group", f"does not show the progress: {told['group_error']}")
+    for service, since in told["silent"].items():
+        table.add_row("waits for", f"{service}, which does not answer since {since[:19]}Z")
     if status.record is not None and (error := status.record.error) is not None:
         table.add_row("ended", f"{error['what']}  [{error['code']}]")
         table.add_row("next", str(error["next"]))

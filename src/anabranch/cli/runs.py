@@ -58,6 +58,14 @@ def status(
         console.print(f"at work   {document['holder'] or 'nobody'}", markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
+        for each in document["silent"]:
+            limit = f"; the run pauses at {each['pauses_at'][:19]}Z" if each["pauses_at"] else ""
+            line = f"waits for {each['service']}, which does not answer since {each['since'][:19]}Z{limit}"
+            console.print(line, markup=False)
+        if document["paused_by"]:
+            paused = document["paused_by"]
+            line = f"paused by {paused['service']}, which did not answer since {paused['since'][:19]}Z"
+            console.print(line, markup=False)
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
         console.print(f"approval  {document['approval']['words']}", markup=False)
@@ -165,16 +173,20 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
     from anabranch.wiring.approval import approval_document
+    from anabranch.wiring.service_probes import paused_by_outage, silent_services
 
     run = backfill.run
     lease = backfill.store.reader.lease(run.id)
     journal = backfill.store.reader.journal(run.id)
+    records = backfill.store.reader.audit(run_id=run.id)
     done = sum(e.step == "slice" and e.outcome is Outcome.SUCCEEDED for e in journal)
     return {
         **_summary(run),
         "slices": {"planned": len(backfill.plan.slices), "done": done},
         "epoch": run.epoch,
         "holder": lease.holder,
+        "silent": silent_services(records, lease),
+        "paused_by": paused_by_outage(records, run.state),
         "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),
         "fault": {"code": run.fault.code, "text": run.fault.text} if run.fault else None,
         "approval": approval_document(backfill, datetime.now(timezone.utc)),

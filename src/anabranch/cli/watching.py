@@ -47,6 +47,9 @@ class Watching:
             bar, task = self._bar
             bar.update(task, description=f"{reason}, {seconds:.0f} s")
 
+    def notice(self, words: str) -> None:
+        self._console.print(words, markup=False)
+
     def interrupted(self) -> bool:
         return self._asked
 

@@ -48,6 +48,9 @@ class Watch:
     def resting(self, seconds: float, reason: str) -> None:
         self._teller.aside(f"{reason}: {seconds:.1f} s")
 
+    def notice(self, words: str) -> None:
+        self._teller.aside(words)
+
     def interrupted(self) -> bool:
         return False
 

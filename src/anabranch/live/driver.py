@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -19,6 +19,7 @@ from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.spark.jvm import jvm_death_reported
 from anabranch.adapters.spark.lookups import HeadLookups
 from anabranch.adapters.spark.quarantine import Quarantine
 from anabranch.adapters.spark.session import stop_spark
@@ -41,6 +42,9 @@ from anabranch.live.record import DriverRecord, Phase, save_record
 from anabranch.live.topic import same_topic
 from anabranch.live.windows import WindowWriter, require_state
 from anabranch.live.zones import ZoneKeeper
+from anabranch.replay.outages import Notice, Silent, words_of
+from anabranch.replay.service_watch import ServiceWatch
+from anabranch.wiring.service_probes import service_probes
 from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -64,6 +68,7 @@ class Driver:
     session: SparkSession | None = None
     """One to share, which outlives the driver; otherwise it starts its own."""
     _record: DriverRecord = field(init=False)
+    _noting: Lock = field(init=False, default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.layout = LiveLayout(self.workplace.state.resolve(), self.loaded.name)
@@ -91,8 +96,13 @@ class Driver:
         self._keep_code(transform)
         session = self.session or self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
+        again = f"anabranch live start {self.loaded.name}"
         try:
-            with GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group:
+            with (
+                jvm_death_reported(CONTINUES, again),
+                self._watching_services(),
+                GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group,
+            ):
                 keeper = ProgressKeeper(self.layout.progress, group.commit, self.say)
                 zones = self._zones(topic)
                 writer = self._writer(session, transform, topic, keeper, zones)
@@ -103,6 +113,24 @@ class Driver:
         finally:
             if self.session is None:
                 stop_spark(session)
+
+    def _watching_services(self) -> ServiceWatch:
+        """Reports a service that does not answer in the log and the record. Live itself has no limit."""
+        name = self.loaded.name
+        waits = (
+            "Live waits. If Spark gives up first, live ends with an error, and "
+            f"`anabranch live start {name}` continues after the last committed batch"
+        )
+
+        def report(notice: Notice) -> None:
+            self.say(words_of(notice, waits))
+            silence = notice.silence
+            others = {service: since for service, since in self._record.silent.items() if service != silence.service}
+            now = {silence.service: silence.since.isoformat()} if isinstance(notice, Silent) else {}
+            self._note(silent={**others, **now})
+
+        probes = service_probes(self.workplace, client_id(name), self.loaded.pipeline.spec.target.table)
+        return ServiceWatch(probes, None, report)
 
     def _keep_code(self, transform: Transform) -> None:
         """Kept before the first batch: once the files are corrected, nobody else knows what production was made by."""
@@ -206,6 +234,8 @@ class Driver:
     def _client(self) -> Mapping[str, str]:
         return self.workplace.kafka.client(client_id(self.loaded.name))
 
-    def _note(self, phase: Phase, **more: Any) -> None:
-        self._record = replace(self._record, phase=phase, **more)
-        save_record(self.layout.record, self._record)
+    def _note(self, phase: Phase | None = None, **more: Any) -> None:
+        """Called by the driver and by whoever watches the services."""
+        with self._noting:
+            self._record = replace(self._record, phase=phase or self._record.phase, **more)
+            save_record(self.layout.record, self._record)

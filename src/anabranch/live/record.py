@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class DriverRecord:
     query: str | None = None
     error: dict[str, Any] | None = None
     """Why it ended, as an error's data."""
+    silent: dict[str, str] = field(default_factory=dict)
+    """The services that do not answer, each with the moment since which."""
 
 
 def save_record(path: Path, record: DriverRecord) -> None:
@@ -42,7 +44,9 @@ def load_record(path: Path) -> DriverRecord | None:
         return None
     try:
         process = Process(int(found["process"]["pid"]), float(found["process"]["started"]))
-        return DriverRecord(process, Phase(found["phase"]), found["code"], found["query"], found["error"])
+        return DriverRecord(
+            process, Phase(found["phase"]), found["code"], found["query"], found["error"], found["silent"]
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise unreadable(path) from error
 

@@ -88,6 +88,7 @@ class LiveStatus:
             "code": record.code if record else None,
             "code_on_disk": self.code_on_disk,
             "code_differs": self.code_differs,
+            "silent": dict(record.silent) if record and self.pid is not None else {},
             "error": record.error if record else None,
             "log": str(self.log),
         }

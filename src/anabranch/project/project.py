@@ -16,6 +16,7 @@ from anabranch.project.sections.database import DatabaseSettings
 from anabranch.project.sections.gates import GateSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
+from anabranch.project.sections.outage import OutageSettings
 from anabranch.project.sections.spark import SparkSettings
 from anabranch.project.sections.topic_classes import TopicClasses
 
@@ -42,6 +43,11 @@ class ContextSettings(Part):
     )
     gates: GateSettings = Field(
         default=GateSettings(), description="Which replays a red gate blocks.", examples=[{"enforce": True}]
+    )
+    outage: OutageSettings = Field(
+        default=OutageSettings(),
+        description="How long a replay waits for a service that does not answer.",
+        examples=[{"pauseAfter": "15m"}],
     )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from functools import partial
+from itertools import count
+from typing import Protocol, TypeVar
 
 from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import SliceStep
 from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
+from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
 from anabranch.runs.hold import Hold
 from anabranch.runs.journal import Outcome
+from anabranch.runs.lease import SupersededError
 from anabranch.runs.states import Event, State
+
+T = TypeVar("T")
 
 POLL_SECONDS = 1.0
 AHEAD = 2
@@ -69,6 +76,9 @@ class Watch(Protocol):
 
     def resting(self, seconds: float, reason: str) -> None: ...
 
+    def notice(self, words: str) -> None:
+        """Show a line that is not progress: a service that does not answer, or answers again. Called by any thread."""
+
     def interrupted(self) -> bool:
         """Whether the user has asked to stop (Ctrl-C): the slice at hand is finished, then the run is paused."""
 
@@ -103,6 +113,8 @@ class Replayer:
     bytes_per_second: int | None
     limits: Callable[[], End | None] = lambda: None
     """Asked before each slice: how to end, if the contract's deadline or budget says so."""
+    services: ServiceWatch = field(default_factory=no_services)
+    """Kafka, the catalog and the control database, watched while slices are replayed."""
 
     def __call__(self, steps: Sequence[SliceStep]) -> End:
         """Execute `steps` in order, except those whose slice is in its staging branch already.
@@ -111,14 +123,16 @@ class Replayer:
         """
         self._begin()
         try:
-            remaining = list(self._remaining(steps))
-            for number, (lane, piece) in enumerate(remaining, start=1):
-                end = self._obey() or self.limits()
-                if end is not None:
-                    return end
-                self.guard.check()
-                self._one(lane, piece, remaining[number : number + AHEAD])
-            self.guard.check()
+            with self.services:
+                remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
+                for number, (lane, piece) in enumerate(remaining, start=1):
+                    end = self._through_outages(partial(self._next, lane, piece, remaining[number : number + AHEAD]))
+                    if end is not None:
+                        return end
+                self._through_outages(lambda _attempt: self.guard.check())
+        except OutageError as outage:
+            self._pause(outage)
+            raise
         except AnabranchError as error:
             self.hold.require()
             self.hold.fail(error)
@@ -127,6 +141,39 @@ class Replayer:
             self._let_go()
         self.hold.move(Event.STAGE)
         return End.STAGED
+
+    def _through_outages(self, act: Callable[[int], T]) -> T:
+        """Perform `act`, and again where it failed and a service was silent meanwhile, once all of them answer.
+
+        It is given the number of the attempt. OutageError when a service is silent for too long.
+        """
+        for attempt in count(1):
+            mark = self.services.mark()
+            try:
+                return act(attempt)
+            except SupersededError:
+                raise
+            except AnabranchError:
+                if not self.services.silent_since(mark):
+                    raise
+            self._let_go()
+            self.services.await_answers(self.hold.run_id)
+        raise AssertionError("attempts do not end")
+
+    def _next(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]], attempt: int) -> End | None:
+        """One slice, or how to end instead of it."""
+        end = self._obey() or self.limits()
+        if end is not None:
+            return end
+        if attempt == 1 or piece.id not in self._settled(lane):
+            self.guard.check()
+            self._one(lane, piece, following, attempt)
+        return None
+
+    def _pause(self, outage: OutageError) -> None:
+        with suppress(AnabranchError):  # where the control database is the silent one, the run stays as it is on record
+            if self.hold.run.state is State.REPLAYING:
+                self.hold.move(Event.PAUSE, outage.on_record)
 
     def _begin(self) -> None:
         """Into the state replaying, from wherever a replay may begin or go on."""
@@ -161,8 +208,10 @@ class Replayer:
                     self.hold.settle(entry, Outcome.SUCCEEDED, details)
         return there
 
-    def _one(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]]) -> None:
-        intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}"))
+    def _one(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]], attempt: int) -> None:
+        again = (f"attempt-{attempt}",) if attempt > 1 else ()
+        intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}", *again))
+        mark = self.services.mark()
         entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
         try:
@@ -170,6 +219,8 @@ class Replayer:
             self._begin_ahead(following)
             done = lane.writer.write(piece, lane.staging)
         except AnabranchError as error:
+            if self.services.silent_since(mark):
+                raise  # the intent stays open: once the services answer, the table shows what became of it
             self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
             # A read fails when retention overtakes it or its topic goes: then that is what to tell.
             self.guard.check()

@@ -18,7 +18,7 @@ from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.iceberg.whole import WholeTarget
 from anabranch.adapters.kafka.groups import lag
-from anabranch.adapters.kafka.topics import describe_topic
+from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
@@ -77,6 +77,7 @@ from anabranch.wiring.gates import WAY_BACK, Gatekeeper
 from anabranch.wiring.holder import holder_name, is_gone, lease_time
 from anabranch.wiring.limits import limits_of
 from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
+from anabranch.wiring.service_probes import replay_services
 from anabranch.wiring.slice_writers import control_writer, run_folder, slice_writer, stream_folder
 from anabranch.wiring.verdicts import ever_accepted
 from anabranch.wiring.workplace import Workplace
@@ -281,7 +282,16 @@ class BackfillRun:
         limits: Callable[[], End | None],
     ) -> Replayer:
         clock = Clock(time.monotonic, time.sleep)
-        return Replayer(hold, self.plan, self.target, tuple(lanes), guard, watch, clock, bytes_per_second, limits)
+        services = replay_services(
+            self.workplace, hold, watch, self.plan.target.table, f"{REPLAY_PREFIX}-{self.run_id}", self._cancel_jobs
+        )
+        return Replayer(
+            hold, self.plan, self.target, tuple(lanes), guard, watch, clock, bytes_per_second, limits, services
+        )
+
+    def _cancel_jobs(self) -> None:
+        """End what Spark is waiting with. A slice whose commit was made meanwhile is found in staging later."""
+        self._spark.sparkContext.cancelAllJobs()
 
     def _guard(self, hold: Hold, slices: Sequence[SliceStep]) -> DriftGuard:
         return DriftGuard(
@@ -302,6 +312,7 @@ class BackfillRun:
 
         Refused if the pipeline or a file of a check is not as the plan pins it, before measuring and after.
         """
+        from anabranch.adapters.spark.jvm import jvm_death_reported
         from anabranch.adapters.spark.measures import measure
         from anabranch.validate.judge import judge
         from anabranch.validate.record import keep
@@ -312,18 +323,20 @@ class BackfillRun:
         number = hold.number("validate")
         entry = hold.intend("validate", {"staging": staging.snapshot}, intent=f"{self.run_id}-validate-{number}")
         reach("validate.before")
-        measures = measure(
-            self._spark,
-            self.workplace.catalog.name,
-            self.plan.target.table,
-            self.plan,
-            staging.snapshot,
-            self.contract,
-            self.pipeline,
-            self.workplace.folder,
-            schema=schema_digest(self.target.load()),
-            control=self._control(hold, staging),
-        )
+        unchanged = "Production and staging are unchanged."
+        with jvm_death_reported(unchanged, f"anabranch validate {self.run_id}"):
+            measures = measure(
+                self._spark,
+                self.workplace.catalog.name,
+                self.plan.target.table,
+                self.plan,
+                staging.snapshot,
+                self.contract,
+                self.pipeline,
+                self.workplace.folder,
+                schema=schema_digest(self.target.load()),
+                control=self._control(hold, staging),
+            )
         self._require_same_checks()
         accounts = self._accounts(staging)
         report = judge(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
@@ -479,14 +492,20 @@ class BackfillRun:
         return self.workplace.spark(f"anabranch {self.run_id}")
 
     def _writer(self) -> SliceWriter:
-        return slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id)
+        return self._reporting(slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id))
+
+    def _reporting(self, writer: SliceWriter) -> SliceWriter:
+        from anabranch.adapters.spark.reporting_writer import ReportingWriter
+
+        return ReportingWriter(writer, self.run_id)
 
     def _writers(self, *, control: bool) -> dict[str, SliceWriter]:
         """By the name of their steps."""
         own = {ReplaySlice.name: self._writer()}
         if not control:
             return own
-        return {**own, ControlSlice.name: control_writer(self._spark, self.workplace, self.plan, self.run_id)}
+        control_ = control_writer(self._spark, self.workplace, self.plan, self.run_id)
+        return {**own, ControlSlice.name: self._reporting(control_)}
 
     @contextmanager
     def _preparing(self, writers: Iterable[SliceWriter], slices: Sequence[SliceStep]) -> Iterator[None]:
@@ -528,7 +547,9 @@ class BackfillRun:
     def lag(self) -> int | None:
         """How far live is behind, in offsets."""
         client = self.workplace.kafka.client(REPLAY_PREFIX)
-        return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
+        with suppress(KafkaUnreachableError):  # what does not answer is reported by who watches the services
+            return lag(client, self.pipeline.spec.consumer_group, describe_topic(client, self.plan.source.topic))
+        return None
 
     def _needed(self, slices: Sequence[SliceStep]) -> Ranges:
         """The offsets still to be read, by either version of the code."""

@@ -71,6 +71,9 @@ class _Measuring:
     def resting(self, seconds: float, reason: str) -> None:
         self.watch.resting(seconds, reason)
 
+    def notice(self, words: str) -> None:
+        self.watch.notice(words)
+
     def interrupted(self) -> bool:
         return self.watch.interrupted()
 

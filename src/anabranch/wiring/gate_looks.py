@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from anabranch.adapters.iceberg.facts import live_history
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.groups import committed
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.adapters.sql.store import SqlRunStore
@@ -51,6 +52,7 @@ def look_at_live(workplace: Workplace, pipeline: Pipeline) -> LiveReading:
             table = IcebergTarget(workplace.catalog.open(), spec.target.table).load()
             position, by = dict(live_history(table, table.current_snapshot(), pipeline.metadata.name).ends), "table"
     except AnabranchError as refused:
+        require_answer(client)  # an outage is no finding about live
         return LiveReading(None, None, refused.cause or refused.what)
     if not position:
         return LiveReading(None, None)

@@ -13,6 +13,7 @@ from uuid import uuid4
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, read_places
 from anabranch.adapters.kafka.compatibility import Trial
 from anabranch.adapters.kafka.storage import measure_storage
@@ -70,6 +71,8 @@ class GateMeasures:
         client = self.workplace.kafka.client(CLIENT_ID)
         topic = describe_topic(client, self.plan.source.topic)
         path = measure_storage(self.workplace.kafka, CLIENT_ID, topic, self.plan.source.ranges)
+        if path.refused is not None or not path.read_bytes:
+            require_answer(client)
         return self._keep(storage_path.KIND, path.document(), now + storage_path.LIFETIME)
 
     def sample_schema(self, now: datetime) -> Evidence:
@@ -87,6 +90,7 @@ class GateMeasures:
                 for each in spans:
                     samples.append(read_places(reader, self.plan.source.topic, each, look, RECORDS))
         except ReadRefusedError:
+            require_answer(self.workplace.kafka.client(CLIENT_ID))
             samples.clear()  # none of the places was read, which is what the gate is told
         tried = [each for sample in samples for records in sample.values() for each in records]
         bad = [BadRecord(partition, offset, flaw) for partition, offset, flaw in tried if flaw is not None]

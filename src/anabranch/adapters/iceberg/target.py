@@ -27,6 +27,7 @@ from anabranch.adapters.iceberg.commits import (
     said_by,
 )
 from anabranch.adapters.iceberg.files import changed_in, files_in
+from anabranch.adapters.iceberg.silence import did_not_answer, is_silence
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 from anabranch.plan.axis import TargetPart
 from anabranch.promote.history import Author, Commit
@@ -76,6 +77,10 @@ class IcebergTarget:
                 next_step="check the pipeline's target; `anabranch live start` makes the table on its first batch",
                 table=self.name,
             ) from error
+        except Exception as error:
+            if not is_silence(error):
+                raise
+            raise did_not_answer(self._catalog.name, error) from None
         # PyIceberg would retry a stale commit on the newer head by itself, with no look at the range.
         table.metadata.properties["commit.retry.num-retries"] = "0"
         return table
@@ -279,6 +284,10 @@ class IcebergTarget:
             except MovedError:
                 if attempt == ATTEMPTS - 1:
                     raise
+            except Exception as error:
+                if not is_silence(error):
+                    raise
+                raise did_not_answer(self._catalog.name, error) from None
             else:
                 return
 

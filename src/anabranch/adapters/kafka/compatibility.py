@@ -11,12 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
 from anabranch.adapters.kafka.groups import consumer_groups
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.quotas import remove_quota, set_quota
-from anabranch.adapters.kafka.topics import admin, describe_topic, list_places, offset_ranges, topic_settings
+from anabranch.adapters.kafka.topics import (
+    KafkaUnreachableError,
+    admin,
+    describe_topic,
+    list_places,
+    offset_ranges,
+    topic_settings,
+)
 from anabranch.errors import AnabranchError
 from anabranch.gates.compatibility import SCRATCH, Operation, Outcome, Probe
 
@@ -55,7 +63,10 @@ class Trial:
         return self.access.client(self.scratch)
 
     def __call__(self) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-        """What came of each operation, and the names of what could not be removed again."""
+        """What came of each operation, and the names of what could not be removed again.
+
+        KafkaUnreachableError if the cluster stops answering.
+        """
         own = f"topic {SCRATCH}-* (prefixed)"
         tries: list[tuple[Operation, str, Callable[[], None]]] = [
             (Operation.CONSUME, f"Read on topic {self.topic}", self._consume),
@@ -69,10 +80,20 @@ class Trial:
             (Operation.ACLS, "Describe on the cluster", self._acls),
         ]
         try:
-            probes = tuple(_tried(operation, needs, act) for operation, needs, act in tries)
-        finally:
-            left = tuple(self._remove())
-        return probes, left
+            probes = tuple(self._tried(operation, needs, act) for operation, needs, act in tries)
+        except KafkaUnreachableError:
+            raise  # nothing can be removed from it now
+        except BaseException:
+            tuple(self._remove())
+            raise
+        return probes, tuple(self._remove())
+
+    def _tried(self, operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
+        """KafkaUnreachableError where it failed since the cluster is gone, which says nothing of what it can do."""
+        probe = _tried(operation, needs, act)
+        if probe.outcome is Outcome.FAILED:
+            require_answer(self._client)
+        return probe
 
     def _consume(self) -> None:
         """Reads the first record that there is, in no group."""

@@ -12,7 +12,8 @@ from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, OffsetSpec
 
-SECONDS = 15
+SECONDS = 10
+"""How long one question may take. A cluster that does not answer is to be named within fifteen seconds."""
 AGAIN_SECONDS = 0.2
 
 
@@ -137,7 +138,7 @@ def unreachable(client: Mapping[str, str]) -> KafkaUnreachableError:
     bootstrap = client.get("bootstrap.servers", "")
     return KafkaUnreachableError(
         f"Kafka at {bootstrap} did not answer.",
-        untouched=NOTHING_TOUCHED,
+        untouched="The request only reads; it changed nothing.",
         next_step="`anabranch dev status` for the embedded broker, `anabranch doctor` for any other",
         bootstrap=bootstrap,
     )

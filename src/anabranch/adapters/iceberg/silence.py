@@ -1,0 +1,47 @@
+"""Tells a catalog that does not answer from one that refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from anabranch.adapters.iceberg.catalog import CatalogUnreachableError, IcebergCatalog
+
+
+def is_silence(error: BaseException) -> bool:
+    """Whether a catalog's client raised this because nobody answered."""
+    from pyiceberg.exceptions import ServerError, ServiceUnavailableError
+    from requests.exceptions import ConnectionError as Unreachable
+    from requests.exceptions import Timeout
+    from sqlalchemy.exc import InterfaceError, OperationalError
+
+    kinds = (OperationalError, InterfaceError, Unreachable, Timeout, ServiceUnavailableError, ServerError)
+    return isinstance(error, (*kinds, ConnectionError, TimeoutError))
+
+
+def did_not_answer(name: str, error: BaseException) -> CatalogUnreachableError:
+    """For a request that reads, or changes no more than staging. The client's error is named and not quoted."""
+    return CatalogUnreachableError(
+        f"The catalog {name} did not answer ({type(error).__name__}).",
+        untouched="Production is unchanged by this request.",
+        next_step="anabranch doctor",
+        catalog=name,
+    )
+
+
+def answering(catalog: IcebergCatalog, namespace: str) -> Callable[[], bool]:
+    """A probe: whether the catalog answers a question about one namespace. A refusal is an answer."""
+
+    def probe() -> bool:
+        try:
+            opened = catalog.open()
+        except CatalogUnreachableError:
+            return False
+        try:
+            opened.load_namespace_properties(namespace)
+        except Exception as error:
+            return not is_silence(error)
+        finally:
+            opened.close()
+        return True
+
+    return probe
