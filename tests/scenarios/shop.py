@@ -42,6 +42,7 @@ SCHEMA = Schema(
     NestedField(5, "amount_eur", DecimalType(18, 2)),
     NestedField(6, "ordered_at", TimestamptzType()),
 )
+BY_HOUR = PartitionSpec(PartitionField(6, 1000, HourTransform(), "ordered_at_hour"))
 COLUMNS = tuple(column.name for column in SCHEMA.fields)
 CONTRACT = {
     "apiVersion": "anabranch/v1",
@@ -100,6 +101,7 @@ class Shop(Backfills):
         config: Mapping[str, str] | None = None,
         pipeline: Mapping[str, str] | None = None,
         approval: str = ALONE,
+        partitioned: PartitionSpec = BY_HOUR,
     ) -> Shop:
         """A project from the template, with a topic and a catalog of its own that the shared session knows."""
         topic = kafka.create_topic(kafka.unique_name("orders"), partitions, {"retention.ms": "-1", **(config or {})})
@@ -110,8 +112,7 @@ class Shop(Backfills):
         workplace = open_scene(folder, spark)
         tables = workplace.catalog.open()
         tables.create_namespace("shop")
-        spec = PartitionSpec(PartitionField(6, 1000, HourTransform(), "ordered_at_hour"))
-        tables.create_table(TABLE, SCHEMA, partition_spec=spec)
+        tables.create_table(TABLE, SCHEMA, partition_spec=partitioned)
         return cls(workplace, kafka, topic, workplace.store(), spark)
 
     # The topic.

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from anabranch.contract.columns import check_columns, ddl
 from anabranch.contract.effects import Effects
+from anabranch.contract.partitioning import PartitionBy, time_problem
 from anabranch.contract.transform import Transform
 from anabranch.contract.window import EventWindow
 from anabranch.project.model import Envelope, Part, Positive, Switch, Whole, Words
@@ -151,6 +152,12 @@ class Target(Part):
         "transform reads the table that it writes.",
         examples=[{"account": "string", "balance": "decimal(18,2)"}],
     )
+    partition_by: PartitionBy | None = Field(
+        default=None,
+        description="How the table is partitioned when Anabranch creates it: `hour`, `day`, `month` or `year` of the "
+        "event time, or a list of columns with Iceberg's transforms. A table that exists must be partitioned so.",
+        examples=["day", ["days(ordered_at)", "bucket(16, order_id)"]],
+    )
 
 
 class Live(Part):
@@ -248,7 +255,12 @@ class PipelineSpec(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> PipelineSpec:
-        problems = [*self._event_time_problems(), *self._window_problems(), *key_problems(self)]
+        problems = [
+            *self._event_time_problems(),
+            *self._window_problems(),
+            *self._partitioning_problems(),
+            *key_problems(self),
+        ]
         if problems:
             raise refusal(*problems)
         return self
@@ -276,6 +288,14 @@ class PipelineSpec(Part):
         if self.pipeline_class != "windowed" and self.window is not None:
             what = f"only the class windowed has a window, and this is {self.pipeline_class}"
             yield Problem(what, "class: windowed", ("window",))
+
+    def _partitioning_problems(self) -> Iterator[Problem]:
+        written = self.target.partition_by
+        if written is None or self.pipeline_class in KEYED:
+            return
+        reason = time_problem(written)
+        if reason is not None:
+            yield Problem(reason, "one of them by time: days(ordered_at)", ("target", "partitionBy"))
 
 
 def key_problems(spec: PipelineSpec) -> Iterator[Problem]:

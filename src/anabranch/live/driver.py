@@ -17,6 +17,7 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.adapters.kafka.density import density_of
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import Topic
 from anabranch.adapters.spark.jvm import jvm_death_reported
@@ -150,7 +151,7 @@ class Driver:
     ) -> BatchWriter:
         pipeline, catalog = self.loaded.pipeline, self.workplace.catalog
         ship(session, transform, pipeline)
-        columns = ensure_target(session, catalog, pipeline, transform)
+        columns = ensure_target(session, catalog, pipeline, transform, lambda: density_of(self._client, topic))
         Quarantine(catalog, pipeline).prepare(session)
         return self._kind_of_writer()(
             catalog=catalog,

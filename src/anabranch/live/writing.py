@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live_branch import LiveBranch
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.spark.clustering import CLUSTERED
 from anabranch.adapters.spark.decode import events_of
 from anabranch.adapters.spark.keyed import LAST, KeyedChanges
 from anabranch.adapters.spark.merging import merge
@@ -52,7 +53,7 @@ def write_of(
 
 
 def append(rows: DataFrame, table: str, commit: str, said: Mapping[str, str], is_last: Callable[[str], bool]) -> None:
-    options = {f"snapshot-property.{name}": value for name, value in said.items()}
+    options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in said.items()}}
     try:
         rows.writeTo(table).options(**options).append()
     except Exception:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.fixtures.spark import SparkForTests
 
 from anabranch.adapters.spark.session import COLLECTOR, PATIENT_COMPILER, java_options
 
@@ -43,3 +46,25 @@ def test_a_compiler_that_the_environment_chooses_is_left_alone(monkeypatch: pyte
 def test_a_session_leaves_interrupts_to_the_command() -> None:
     """As they were before the session: Python's own, or ignored where the run is in the background."""
     assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
+
+
+@pytest.mark.spark
+def test_files_of_this_machine_are_created_without_starting_a_process(spark: SparkForTests, tmp_path: Path) -> None:
+    """Permissions are those that Hadoop's own file system gives, checksums included."""
+    jvm: Any = spark.session._jvm
+    settings = spark.session.sparkContext._jsc.hadoopConfiguration()
+    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), settings)
+    assert files.getClass().getName() == "anabranch.LocalFiles"
+    stock = jvm.org.apache.hadoop.fs.LocalFileSystem()
+    stock.initialize(jvm.java.net.URI("file:///"), settings)
+    modes = []
+    for name, system in (("ours", files), ("stock", stock)):
+        folder = tmp_path / name / "below"
+        system.create(jvm.org.apache.hadoop.fs.Path(str(folder / "file"))).close()
+        modes.append([(each.name, each.stat().st_mode) for each in (folder, *sorted(folder.iterdir()))])
+    assert modes[0] == modes[1]
+    assert len(modes[0]) == 3
+    kind = jvm.org.apache.hadoop.fs.permission.FsPermission
+    for mode in (0o600, 0o1777, 0o755):
+        files.setPermission(jvm.org.apache.hadoop.fs.Path(str(tmp_path / "ours")), kind(mode))
+        assert (tmp_path / "ours").stat().st_mode & 0o7777 == mode

@@ -125,6 +125,7 @@ def both(spark: SparkForTests, table: str, rows: DataFrame) -> tuple[list[tuple[
         (some_rows(3000, towns=4), "hours(at)", {}),
         (some_rows(3000, towns=4, spread=timedelta(days=3)), "days(at)", {}),
         (some_rows(40, towns=9, spread=timedelta(days=-40_000)), "hours(at)", {}),
+        (some_rows(3000, towns=9, spread=timedelta(days=20)), "hours(at)", {}),
         (some_rows(60_000, towns=50_000, nulls=0), "hours(at)", {}),
         (some_rows(60_000, towns=3000), "days(at)", {"write.parquet.dict-size-bytes": "20000"}),
         (some_rows(60_000, towns=700), "days(at)", {"write.parquet.page-row-limit": "300"}),
@@ -134,7 +135,8 @@ def both(spark: SparkForTests, table: str, rows: DataFrame) -> tuple[list[tuple[
         (some_rows(9000, towns=700), "days(at)", {"write.parquet.bloom-filter-enabled.column.town": "true"}),
     ],
     ids=[
-        *("nothing", "one row", "several hours", "by day", "before 1970", "too many texts for a dictionary"),
+        *("nothing", "one row", "several hours", "by day", "before 1970", "more hours than files may be open"),
+        "too many texts for a dictionary",
         *("a small dictionary", "many pages", "several groups of rows", "gzip", "metrics of everything", "a filter"),
     ],
 )
@@ -145,6 +147,25 @@ def test_the_same_files_to_the_byte(
     one, other = both(spark, table, frame(spark, rows))
     assert [said for said, _ in one] == [said for said, _ in other]
     assert one == other
+
+
+def test_only_so_many_files_are_open_at_a_time(spark: SparkForTests, make: Callable[..., str]) -> None:
+    make()
+    made = ours(spark, frame(spark, some_rows(2000, towns=9, spread=timedelta(days=20))))
+    assert len(made.files) > 400
+    opened: Any = spark.session._jvm.anabranch.OpenFiles  # type: ignore[union-attr]
+    assert 1 < opened.peak() <= opened.MOST, "of all that this JVM has written until now"
+
+
+@pytest.mark.parametrize(
+    ("columns", "heap", "tasks", "most"),
+    [(6, 1 << 30, 2, 32), (6, 1 << 30, 16, 5), (300, 1 << 30, 2, 3), (5000, 1 << 29, 64, 1)],
+)
+def test_wide_rows_and_many_tasks_leave_memory_for_fewer(
+    spark: SparkForTests, columns: int, heap: int, tasks: int, most: int
+) -> None:
+    opened: Any = spark.session._jvm.anabranch.OpenFiles  # type: ignore[union-attr]
+    assert opened.most(columns, heap, tasks) == most
 
 
 def test_files_that_are_full_are_followed_by_others(spark: SparkForTests, make: Callable[..., str]) -> None:
@@ -220,6 +241,16 @@ def test_what_ours_does_not_know_is_written_by_icebergs_own(
     append.commit()
     spark.session.catalog.refreshTable(table)
     assert spark.session.table(table).exceptAll(rows).count() == 0
+
+
+def test_icebergs_own_writer_gets_rows_sorted_by_partition(spark: SparkForTests, make: Callable[..., str]) -> None:
+    """It has one file open at a time then. Unsorted, it would raise at the first partition that comes again."""
+    make("hours(at), bucket(4, id)")
+    template = FilesTemplate(frame(spark, some_rows(500, towns=9)), spark.catalog, NAME)
+    assert "Sort" in template.planned({}, {}).append.plan()
+    make("hours(at)")
+    template = FilesTemplate(frame(spark, some_rows(500, towns=9)), spark.catalog, NAME)
+    assert "Sort" not in template.planned({}, {}).append.plan()
 
 
 def test_a_write_that_fails_leaves_no_file_behind(spark: SparkForTests, make: Callable[..., str]) -> None:

@@ -14,6 +14,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
 from anabranch.adapters.iceberg.live import live_batches
+from anabranch.adapters.iceberg.partitioning import require_partitioning
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_TOUCHED
@@ -35,6 +36,7 @@ class IcebergTables:
     def measure(self, asked: Asked) -> TargetFacts:
         name, pipeline = asked.pipeline.spec.target.table, asked.pipeline.metadata.name
         table = IcebergTarget(self.catalog, name).load()
+        require_partitioning(table, asked.pipeline.spec)
         partitions = _part(table, asked)
         head = table.current_snapshot()
         files = [] if head is None else list(files_in(table, head.snapshot_id, partitions).values())

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
+from anabranch.adapters.spark.clustering import CLUSTERED, FANOUT
 from anabranch.adapters.spark.target_table import spark_name
 
 
@@ -55,8 +56,10 @@ class FilesTemplate:
     def __init__(self, rows: DataFrame, catalog: IcebergCatalog, table: str) -> None:
         self._spark, self._table = rows.sparkSession, spark_name(catalog, table)
         jvm: Any = self._spark._jvm
-        # Fanout keeps a file open for each partition that a task meets, instead of sorting by partition first.
-        self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, {"fanout-enabled": "true"})
+        # Our writer takes rows in any order and bounds its open files by itself; for Iceberg's they are sorted first.
+        self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, FANOUT)
+        if not self._template.boundsOpenFiles():
+            self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, CLUSTERED)
 
     @property
     def takes_offsets(self) -> bool:

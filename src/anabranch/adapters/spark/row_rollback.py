@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.target import IcebergTarget, Scratch
+from anabranch.adapters.spark.clustering import CLUSTERED
 from anabranch.adapters.spark.jvm import jvm_death_reported
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.errors import AnabranchError, ExitCode
@@ -53,7 +54,7 @@ class RowRollback:
                 table=self.target.name,
             )
         later = now.exceptAll(then)
-        later.writeTo(f"{name}.`branch_{scratch.branch}`").append()
+        later.writeTo(f"{name}.`branch_{scratch.branch}`").options(**CLUSTERED).append()
 
     def _range(self, rows: DataFrame, staging: Staging) -> DataFrame:
         partitions = staging.partitions

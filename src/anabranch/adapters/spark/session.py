@@ -49,6 +49,10 @@ On a cluster the executors call the driver back: where its host name won't do, t
 (spark.driver.host, spark.driver.bindAddress, spark.driver.port).
 """
 
+LOCAL_FILES = {"spark.hadoop.fs.file.impl": "anabranch.LocalFiles"}
+"""Hadoop's own starts a process for every file that it creates. Only with a local master: executors of a cluster open
+files before they have our jar."""
+
 COLLECTOR = "-XX:+UseParallelGC"
 """Where the driver does all the work, records per second count and not pauses: a sixth more of them, as measured."""
 
@@ -100,7 +104,7 @@ def start_spark(
         "spark.driver.extraJavaOptions": " ".join(java_options(local=here)),
         "spark.jars": ",".join(str(jar) for jar in (*jars, functions_jar(java, jars))),
     }
-    local = LOOPBACK if here else {}
+    local = {**LOOPBACK, **LOCAL_FILES} if here else {}
     log.parent.mkdir(parents=True, exist_ok=True)
     gateway: Any = None
     try:
@@ -111,6 +115,8 @@ def start_spark(
         remember(Jvm(gateway.proc, log, log_begins, driver_memory))
         with _own_interrupts():
             context = SparkContext(gateway=gateway, conf=_conf({**DEFAULTS, **OPTIONS, **local, **options, **launch}))
+        if here:
+            _use_local_files(context)
     except (PySparkException, Py4JError, OSError) as error:
         died = None if gateway is None else death(error, "Spark had begun nothing.", "anabranch doctor")
         reason = _in_one_line(error)
@@ -138,6 +144,14 @@ def stop_spark(session: SparkSession) -> None:
             session.stop()
     SparkContext._active_spark_context = None
     _end(gateway)
+
+
+def _use_local_files(context: SparkContext) -> None:
+    """Hadoop keeps one file system for each scheme, whatever the settings, and has made its own before it knew ours."""
+    jvm: Any = context._jvm
+    files, settings = jvm.java.net.URI("file:///"), context._jsc.hadoopConfiguration()
+    jvm.org.apache.hadoop.fs.FileSystem.get(files, settings).close()
+    jvm.org.apache.hadoop.fs.FileSystem.get(files, settings)
 
 
 @contextmanager

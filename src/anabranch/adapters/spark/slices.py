@@ -19,6 +19,7 @@ from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.slice_gaps import SliceGaps
+from anabranch.adapters.spark.clustering import CLUSTERED
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.faults import TransformFailedError
 from anabranch.adapters.spark.kafka_source import read_offsets
@@ -236,7 +237,7 @@ class SparkSliceWriter:
 
     def _commit(self, rows: DataFrame, piece: Slice, staging: Staging, ledger: SliceLedger) -> int:
         said = self._said(piece, staging, ledger)
-        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+        options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in said.items()}}
         branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
         return self._land(rows.writeTo(branch).options(**options).append, piece, staging)
 

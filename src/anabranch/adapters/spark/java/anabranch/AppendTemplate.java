@@ -54,6 +54,11 @@ public final class AppendTemplate {
     this.needed = neededBelow(query, ids(query.outputSet()));
   }
 
+  /** Whether its files are written by a writer of ours, which bounds its open files by itself. */
+  public boolean boundsOpenFiles() {
+    return sliceWrite().suits();
+  }
+
   /** How many reads there are that can be given other offsets. Unless it is one, slices would be read wrongly. */
   public int sources() {
     return sourcesBelow(query);
@@ -88,15 +93,26 @@ public final class AppendTemplate {
   }
 
   private MadeFiles into() {
+    SliceWrite ours = sliceWrite();
+    return ours.suits() ? (MadeFiles) ours : new GivenBack(table(), options(), query.schema());
+  }
+
+  private SliceWrite sliceWrite() {
+    return new SliceWrite(session, table().table(), options(), query.schema());
+  }
+
+  private SparkTable table() {
+    return (SparkTable) ((DataSourceV2Relation) append.table()).table();
+  }
+
+  private Map options() {
     Map options = new HashMap();
     scala.collection.Iterator given = append.writeOptions().iterator();
     while (given.hasNext()) {
       scala.Tuple2 option = (scala.Tuple2) given.next();
       options.put(option._1(), option._2());
     }
-    SparkTable table = (SparkTable) ((DataSourceV2Relation) append.table()).table();
-    SliceWrite ours = new SliceWrite(session, table.table(), options, query.schema());
-    return ours.suits() ? (MadeFiles) ours : new GivenBack(table, options, query.schema());
+    return options;
   }
 
   private AbstractPartialFunction reading(final Map source) {

@@ -19,10 +19,14 @@ import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * One task's files, one for each hour or day that it meets. Rows come in runs of one period: the partition is worked out, and
  * its file looked for, when another one begins. Iceberg's writer does both for every row.
+ *
+ * An open file holds buffers of a megabyte and more, so only so many are open at a time. Rows of further periods are sorted by
+ * period and written at the end, one file after the other.
  */
 final class PeriodWriter implements DataWriter {
   private final Table table;
@@ -31,12 +35,15 @@ final class PeriodWriter implements DataWriter {
   private final OutputFileFactory files;
   private final FileWriterFactory writers;
   private final long fileSize;
+  private final StructType rows;
+  private final int most;
   private final int column;
   private final long period;
 
   /** By the number of the period; those of rows that say no moment by null. */
   private final Map open = new HashMap();
   private final List made = new ArrayList();
+  private OverflowRows overflow;
   private RollingDataWriter current;
   private long begin;
 
@@ -46,13 +53,17 @@ final class PeriodWriter implements DataWriter {
       Schema columns,
       OutputFileFactory files,
       FileWriterFactory writers,
-      long fileSize) {
+      long fileSize,
+      StructType rows,
+      int most) {
     this.table = table;
     this.spec = spec;
     this.columns = columns;
     this.files = files;
     this.writers = writers;
     this.fileSize = fileSize;
+    this.rows = rows;
+    this.most = most;
     this.period = periodOf(spec);
     this.column = columnOf(spec, columns);
   }
@@ -77,19 +88,36 @@ final class PeriodWriter implements DataWriter {
     return -1;
   }
 
-  public void write(Object record) {
+  public void write(Object record) throws IOException {
     InternalRow row = (InternalRow) record;
     if (row.isNullAt(column)) {
       fileOf(null, null).write(row);
       return;
     }
     long moment = row.getLong(column);
-    if (current == null || moment < begin || moment >= begin + period) {
-      Long number = Long.valueOf(Math.floorDiv(moment, period));
-      current = fileOf(number, Long.valueOf(moment));
-      begin = number.longValue() * period;
+    if (current != null && moment >= begin && moment < begin + period) {
+      current.write(row);
+      return;
     }
+    Long number = Long.valueOf(Math.floorDiv(moment, period));
+    if (open.size() >= most && !open.containsKey(number)) {
+      keep(row, number.longValue());
+      return;
+    }
+    turnTo(number, moment);
     current.write(row);
+  }
+
+  private void keep(InternalRow row, long number) throws IOException {
+    if (overflow == null) {
+      overflow = new OverflowRows(rows);
+    }
+    overflow.add(row, number);
+  }
+
+  private void turnTo(Long number, long moment) {
+    current = fileOf(number, Long.valueOf(moment));
+    begin = number.longValue() * period;
   }
 
   private RollingDataWriter fileOf(Long number, Long moment) {
@@ -99,11 +127,31 @@ final class PeriodWriter implements DataWriter {
       partition.partition(new Moment(moment));
       found = new RollingDataWriter(writers, files, table.io(), fileSize, spec, partition);
       open.put(number, found);
+      OpenFiles.opened(open.size());
     }
     return found;
   }
 
+  /** Those of the periods that had no file yet: none of them has one open, and each has one when its turn comes. */
+  private void writeOverflow() throws IOException {
+    if (overflow == null) {
+      return;
+    }
+    close();
+    scala.collection.Iterator sorted = overflow.sorted();
+    while (sorted.hasNext()) {
+      InternalRow row = (InternalRow) sorted.next();
+      long moment = row.getLong(column);
+      if (current == null || moment < begin || moment >= begin + period) {
+        close();
+        turnTo(Long.valueOf(Math.floorDiv(moment, period)), moment);
+      }
+      current.write(row);
+    }
+  }
+
   public WriterCommitMessage commit() throws IOException {
+    writeOverflow();
     close();
     return new SliceFiles(made);
   }
@@ -129,6 +177,7 @@ final class PeriodWriter implements DataWriter {
       }
     }
     open.clear();
+    current = null;
     if (failed != null) {
       throw failed;
     }

@@ -25,6 +25,11 @@ public final class PlannedAppend {
     query.executedPlan();
   }
 
+  /** What Spark will carry out, as text. */
+  public String plan() {
+    return query.executedPlan().toString();
+  }
+
   /** The files, once they are made. As an array: the end of a Java iterator is an error to Python, which takes its time. */
   public Object[] run() {
     SQLExecution.withNewExecutionId(

@@ -43,7 +43,15 @@ final class SliceWriters implements DataWriterFactory {
     OutputFileFactory files =
         OutputFileFactory.builderFor(into, partition, task).format(FileFormat.PARQUET).operationId(write).build();
     SortOrder sorted = (SortOrder) into.sortOrders().get(Integer.valueOf(order));
-    return new PeriodWriter(into, by, columns, files, new Parquet(into, columns, sorted, properties, rows), fileSize);
+    return new PeriodWriter(
+        into,
+        by,
+        columns,
+        files,
+        new Parquet(into, columns, sorted, properties, rows),
+        fileSize,
+        rows,
+        OpenFiles.most(rows, Runtime.getRuntime()));
   }
 
   private static final class Parquet extends RegistryBasedFileWriterFactory {
