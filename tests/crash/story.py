@@ -120,7 +120,7 @@ class Story:
         apply = ("apply", "-f", CONTRACT)
         self._aim(apply, ON_SPARK)
         for number in range(REPLAYS_KILLED):
-            self._at_random(apply, "slice s", "Validating", spread=1.5, group=number % 2 == 0)
+            self._at_random(apply, "slice s", "validating", spread=1.5, group=number % 2 == 0)
         self._aim(apply, VALIDATING)
         shop.do(*apply)
         self.compared["replayed"] = shop.compare(promoted=False)

@@ -55,7 +55,7 @@ def jvm_of(process: Process) -> psutil.Process:
 
 def _listens(jvm: psutil.Process) -> bool:
     try:
-        return sum(each.status == psutil.CONN_LISTEN for each in jvm.net_connections("tcp")) >= 3
+        return bool(sum(each.status == psutil.CONN_LISTEN for each in jvm.net_connections("tcp")) >= 3)
     except psutil.NoSuchProcess:  # `java -version`
         return False
 

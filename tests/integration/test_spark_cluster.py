@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from anabranch.adapters.spark.session import SparkStartError, start_spark, stop_
 from anabranch.adapters.spark.transform import load_transform, ship
 from anabranch.doctor.finding import Level
 from anabranch.doctor.spark import spark as spark_check
+from anabranch.replay.polling import polled
 from anabranch.wiring.workplace import Workplace, open_workplace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -71,6 +73,7 @@ def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: Kafka
     try:
         assert session.sparkContext.master == cluster.master
         _both_workers_run_our_python(session, cluster)
+        _a_limit_holds_for_all_executors_together(session)
 
         records = read_offsets(
             session,
@@ -155,6 +158,35 @@ def test_a_session_that_does_not_start_is_told_in_a_line_and_leaves_no_jvm(
     assert "much" in failed.value.cause
     assert "\n" not in failed.value.cause
     assert set(psutil.Process().children(recursive=True)) == before
+
+
+def _a_limit_holds_for_all_executors_together(session: object) -> None:
+    """Executors report what they read, and share the limit that the driver has now."""
+    from pyspark.sql import SparkSession
+
+    from anabranch.adapters.spark.read_meter import ReadMeter
+
+    assert isinstance(session, SparkSession)
+    rate, total = 200_000, 3_000
+    meter = ReadMeter(session, "anabranch-cluster-test")
+    record = ("cast(null as binary) key", "cast(repeat('x', 1000) as binary) value")
+    frame = meter.on(session.range(0, total, 1, 4).selectExpr(*record), "s00000")
+    meter.limit(rate)
+    seen: list[tuple[float, float, int]] = []
+
+    def sample() -> None:
+        before = time.monotonic()
+        read = meter.bytes
+        seen.append((before, time.monotonic(), read))
+        if read > 5 * rate:
+            meter.limit(None)
+
+    with polled(sample, 0.1):
+        assert frame.count() == total
+    slow = [each for each in seen if each[2] <= 5 * rate]
+    rates = [(last[2] - first[2]) / (last[1] - first[0]) for first in slow for last in slow if last[1] - first[0] >= 2]
+    assert rate * 0.6 <= max(rates) <= rate * 1.3
+    eventually(lambda: (meter.records("s00000"), meter.bytes) == (total, total * 1000))
 
 
 def _both_workers_run_our_python(session: object, cluster: SparkCluster) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from itertools import count
@@ -13,13 +13,15 @@ from uuid import uuid4
 
 from pyiceberg.table import Table
 
+from anabranch.adapters.spark.read_meter import ReadMeter
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.close.isolation import REPLAY_PREFIX
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
-from anabranch.replay.replayer import SliceDone
+from anabranch.replay.replayer import SliceDone, SliceProgress
 from anabranch.validate.report import Report
 from anabranch.wiring.backfill import BackfillRun, submit
 from anabranch.wiring.planning import plan_backfill
@@ -44,6 +46,12 @@ class Onlooker:
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
         self.seen.append(piece.id)
         self.after_slice(piece.id)
+
+    def phase(self, words: str) -> None: ...
+
+    def remaining(self, slices: Sequence[Slice]) -> None: ...
+
+    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None: ...
 
     def resting(self, seconds: float, reason: str) -> None: ...
 
@@ -151,6 +159,12 @@ class Backfills(Flow):
         with run.hold() as hold:
             run.replay(hold, watch or Onlooker())
             return run.validate(hold, NOW)
+
+    def metered(self, run: BackfillRun) -> tuple[int, int]:
+        """Bytes that the run's client has read through its meter, and those that its staged slices have booked."""
+        with run.hold() as hold:
+            booked = sum(each.ledger.bytes for each in run.staged(run.staging(hold)))
+        return ReadMeter(self.spark.session, f"{REPLAY_PREFIX}-{run.run_id}").bytes, booked
 
     def promote(self, run: BackfillRun, watch: Onlooker | None = None) -> int:
         with run.hold() as hold:

@@ -69,7 +69,6 @@ def validate(
 ) -> None:
     """Judge what is staged: counts, checksums, keys, nulls, schema, known records, your SQL, and every offset."""
     with run_in_hand(run, project, context) as backfill, backfill.hold() as hold:
-        stderr().print(f"Validating run {backfill.run_id} …", markup=False)
         report = _validated(backfill, hold)
     show(backfill, report, output)
 
@@ -95,7 +94,6 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
                 end = backfill.replay(hold, watch)
             if end is not End.STAGED:
                 _stopped(backfill, end, output)
-        words.print("Validating …", markup=False)
         report = _validated(backfill, hold)
         if report.verdict is Verdict.ACCEPTED:
             backfill.rehearse_rollback(hold, lambda said: words.print(said, markup=False))
@@ -136,7 +134,11 @@ def _after(backfill: BackfillRun) -> str:
 def _validated(backfill: BackfillRun, hold: Hold) -> Report:
     from datetime import datetime, timezone
 
-    return backfill.validate(hold, datetime.now(timezone.utc))
+    from anabranch.cli.watching import phases
+
+    with phases() as phase:
+        phase(f"validating run {backfill.run_id}")
+        return backfill.validate(hold, datetime.now(timezone.utc), phase)
 
 
 def _stopped(backfill: BackfillRun, end: End, output: Format) -> None:

@@ -1,4 +1,4 @@
-"""`anabranch pause`, `resume`, `cancel` and `throttle`: ask a running replay, from anywhere, between two slices."""
+"""`anabranch pause`, `resume`, `cancel` and `throttle`: ask a running replay, from anywhere."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def throttle(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Change how fast a replay may read, while it runs."""
+    """Change how fast a replay may read, while it runs: the slice at hand too, within two seconds."""
     from pydantic_core import PydanticCustomError
 
     from anabranch.project.quantities import parse_size
@@ -96,7 +96,8 @@ def throttle(
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "throttle")
         _ask(backfill, Wish.THROTTLE, {"bytes_per_second": limit})
-        says = f"may read {rate} per second from the next slice on" if limit else "has no limit from the next slice on"
+        allowed = f"{rate} per second" if limit else "without a limit"
+        says = f"may read {allowed} from now on; a slice at hand notices within two seconds"
         _told(backfill, says, f"anabranch status {backfill.run_id}", output)
 
 

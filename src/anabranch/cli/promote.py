@@ -39,7 +39,8 @@ def promote(
         )
         with backfill.hold() as hold:
             watch = watching(0, backfill.lag)
-            snapshot = backfill.promote(hold, watch, datetime.now(timezone.utc))
+            with watch.shown(pausable=False):
+                snapshot = backfill.promote(hold, watch, datetime.now(timezone.utc))
         horizon = backfill.rollback_horizon
         until = None if horizon is None else horizon.ends_at
         following = f"anabranch rollback {backfill.run_id}"

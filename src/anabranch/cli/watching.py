@@ -1,51 +1,103 @@
-"""The progress of a replay: a bar with rate, time left and live's lag on a terminal, a line per slice elsewhere."""
+"""The progress of a run on stderr: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from anabranch.cli.output import stderr
+from anabranch.cli.replay_progress import ReplayProgress, line, share
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
     from anabranch.plan.slices import Slice
-    from anabranch.replay.replayer import SliceDone
+    from anabranch.replay.replayer import SliceDone, SliceProgress
+
+LINE_SECONDS, BAR_SECONDS = 10.0, 1.0
 
 
 class Watching:
     """A `Watch` that shows progress on stderr and turns the first Ctrl-C into a pause after the slice at hand."""
 
-    def __init__(self, console: Console, total: int, lag: Callable[[], int | None]) -> None:
+    def __init__(
+        self, console: Console, total: int, lag: Callable[[], int | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._console = console
         self._total = total
         self._lag = lag
-        self._offsets = 0
-        self._seconds = 0.0
-        self._bytes = 0
+        self._clock = clock
+        self._progress = ReplayProgress("", clock())
+        self._said = Lock()
+        self._bytes = self._bytes_before = self._committed_bytes = 0
         self._asked = False
         self._bar: tuple[Progress, TaskID] | None = None
 
+    def phase(self, words: str) -> None:
+        with self._said:
+            self._progress = replace(self._progress, phase=words, phase_since=self._clock(), slice_=None, inside=None)
+        if self._bar is None:
+            self._console.print(words, markup=False)
+        self.show()
+
+    def remaining(self, slices: Sequence[Slice]) -> None:
+        left, now = sum(each.width for each in slices), self._clock()
+        before = max(0, self._total - left)
+        with self._said:
+            self._bytes_before, self._committed_bytes = self._bytes, 0
+            self._progress = replace(
+                self._progress,
+                phase="replaying",
+                phase_since=now,
+                total=before + left,
+                committed=before,
+                before=before,
+                bytes=0,
+                paused=0.0,
+                replaying_since=now,
+            )
+        self.show()
+
+    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+        with self._said:
+            self._bytes = progress.bytes
+            read = self._bytes - self._bytes_before
+            self._progress = replace(self._progress, slice_=piece, inside=progress, bytes=read)
+
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
-        self._offsets += piece.width
-        self._seconds += seconds
-        self._bytes += done.ledger.bytes
-        if self._bar is not None:
-            bar, task = self._bar
-            bar.update(task, completed=self._offsets, description=self._rates())
-            return
-        share = self._offsets / self._total if self._total else 1.0
-        self._console.print(f"slice {piece.id}  {share:>4.0%}  {self._rates()}", markup=False)
+        lag = self._lag()
+        with self._said:
+            former = self._progress
+            self._committed_bytes += done.ledger.bytes
+            self._progress = replace(
+                former,
+                phase="replaying",
+                phase_since=self._clock(),
+                committed=former.committed + piece.width,
+                slice_=None,
+                inside=None,
+                bytes=max(former.bytes, self._committed_bytes),
+                lag=lag,
+            )
+        if self._bar is None:
+            self._console.print(f"slice {piece.id} committed in {seconds:.1f} s  {self.text()}", markup=False)
+        self.show()
 
     def resting(self, seconds: float, reason: str) -> None:
-        if self._bar is not None:
-            bar, task = self._bar
-            bar.update(task, description=f"{reason}, {seconds:.0f} s")
+        with self._said:
+            former = self._progress
+            since = former.phase_since if former.phase == reason else self._clock()
+            self._progress = replace(
+                former, phase=reason, phase_since=since, slice_=None, inside=None, paused=former.paused + seconds
+            )
+        self.show()
 
     def notice(self, words: str) -> None:
         self._console.print(words, markup=False)
@@ -53,11 +105,22 @@ class Watching:
     def interrupted(self) -> bool:
         return self._asked
 
-    def _rates(self) -> str:
-        seconds = max(self._seconds, 0.001)
-        lag = self._lag()
-        live = "" if lag is None else f"  live lag {lag:,}"
-        return f"{self._offsets / seconds:,.0f} records/s  {self._bytes / seconds / 1e6:.1f} MB/s{live}"
+    def text(self) -> str:
+        """The line as it is now, off a terminal."""
+        return "  ".join(part for part in (share(self._progress), line(self._progress, self._clock())) if part)
+
+    def show(self) -> None:
+        """Paint the bar anew. Off a terminal lines come by time."""
+        if self._bar is not None:
+            (bar, task), progress = self._bar, self._progress
+            words = line(progress, self._clock())
+            bar.update(task, completed=progress.done, total=progress.total, description=words)
+
+    def _tell(self) -> None:
+        if self._bar is not None:
+            self.show()
+        elif self._progress.phase:
+            self._console.print(self.text(), markup=False)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked:
@@ -66,23 +129,39 @@ class Watching:
         self._console.print("Pausing after the slice at hand; Ctrl-C again abandons that slice.", markup=False)
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show the bar and listen for Ctrl-C while the work goes on."""
-        former = signal.signal(signal.SIGINT, self._interrupt)
+    def shown(self, *, pausable: bool = True) -> Iterator[None]:
+        """Show progress while the work goes on; if it can be paused, listen for Ctrl-C."""
+        from anabranch.replay.polling import polled
+
+        former = signal.signal(signal.SIGINT, self._interrupt) if pausable else None
         try:
             if not self._console.is_terminal:
-                yield
+                with polled(self._tell, LINE_SECONDS):
+                    yield
                 return
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+            from rich.table import Column
 
-            columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-            with Progress(*columns, console=self._console) as bar:
-                self._bar = (bar, bar.add_task("starting Spark", total=self._total))
-                yield
+            words = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+            columns = (BarColumn(bar_width=20), TaskProgressColumn(), words)
+            with Progress(*columns, console=self._console, expand=True) as bar:
+                self._bar = (bar, bar.add_task("", total=None))
+                self.show()
+                with polled(self._tell, BAR_SECONDS):
+                    yield
         finally:
             self._bar = None
-            signal.signal(signal.SIGINT, former)
+            if former is not None:
+                signal.signal(signal.SIGINT, former)
 
 
 def watching(total: int, lag: Callable[[], int | None]) -> Watching:
     return Watching(stderr(), total, lag)
+
+
+@contextmanager
+def phases() -> Iterator[Callable[[str], None]]:
+    """Shows the phases of work that has no slices; Ctrl-C ends it."""
+    watch = watching(0, lambda: None)
+    with watch.shown(pausable=False):
+        yield watch.phase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -11,7 +12,7 @@ from anabranch.demo.words import Teller
 from anabranch.errors import AnabranchError
 from anabranch.live.process import LivePipeline
 from anabranch.plan.slices import Slice
-from anabranch.replay.replayer import SliceDone
+from anabranch.replay.replayer import SliceDone, SliceProgress
 from anabranch.validate.report import Report, Verdict
 from anabranch.wiring.backfill import BackfillRun
 from anabranch.wiring.workplace import Workplace
@@ -40,6 +41,15 @@ class Watch:
 
     def __init__(self, teller: Teller) -> None:
         self._teller = teller
+
+    def phase(self, words: str) -> None:
+        """The teller says it in sentences of its own."""
+
+    def remaining(self, slices: Sequence[Slice]) -> None:
+        """Each is told when it is done."""
+
+    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+        """Its slices take a second."""
 
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
         rows = sum(account.rows for account in done.ledger.accounts.values())

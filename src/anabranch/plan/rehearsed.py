@@ -71,7 +71,7 @@ class Rehearsed:
         return self.bytes / max(1, self.records)
 
     def replay_seconds(self, slices: Sequence[Slice], bytes_per_second: int | None) -> float:
-        """Of these slices; resting after each where the contract's rate is lower than what was measured."""
+        """Of these slices; those that the contract's rate slows down take as long as their bytes at that rate."""
         line = Fit(self.slice_seconds, self.record_seconds)
         return sum(max(line.seconds(each.width), self._paced(each.width, bytes_per_second)) for each in slices)
 

@@ -46,10 +46,3 @@ def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) 
         elif record.action in answers:
             controls = replace(controls, pause=False)
     return controls
-
-
-def seconds_to_wait(bytes_read: int, seconds: float, bytes_per_second: int | None) -> float:
-    """How long to rest after reading so much in so long, to stay within the rate."""
-    if not bytes_per_second:
-        return 0.0
-    return max(0.0, bytes_read / bytes_per_second - seconds)

@@ -14,7 +14,8 @@ from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import SliceStep
-from anabranch.replay.controls import Controls, read_controls, seconds_to_wait
+from anabranch.replay.controls import Controls, read_controls
+from anabranch.replay.polling import polled
 from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
@@ -47,12 +48,40 @@ class SliceDone:
     ledger: SliceLedger
 
 
+class Step(str, Enum):
+    """What is being done with a slice."""
+
+    READ = "reading"
+    WRITE = "writing"
+    COMMIT = "committing"
+
+
+@dataclass(frozen=True)
+class SliceProgress:
+    """How far a slice is: records read, of those planned. With transactions or compaction there may be fewer."""
+
+    step: Step
+    read: int
+    planned: int
+    bytes: int
+    """Of all records that this process has read for the run."""
+
+
 class SliceWriter(Protocol):
+    def limit(self, bytes_per_second: int | None) -> None:
+        """Limit all reading from now on, of slices that are being read too. Called from any thread."""
+
+    def progress(self, piece: Slice) -> SliceProgress:
+        """How far the slice is now. Called from any thread."""
+
     def prepare(self, piece: Slice) -> None:
         """Put together what this slice has in common with all others, if it is anything. Nothing is read."""
 
     def begin(self, piece: Slice) -> None:
         """Read and transform the slice ahead of its turn, if the writer can. Nothing is committed. Asked in order."""
+
+    def await_read(self, piece: Slice) -> None:
+        """Return when the slice, if it was begun, needs only its commit, or has failed. `write` raises the error."""
 
     def let_go(self) -> None:
         """Leave nothing of what was begun and not written. Nothing is read for it when this returns."""
@@ -70,7 +99,16 @@ class Guard(Protocol):
 
 
 class Watch(Protocol):
-    """Whoever shows progress."""
+    """Whoever shows progress. Called from any thread."""
+
+    def phase(self, words: str) -> None:
+        """What is going on outside a slice: starting Spark, loading the transform."""
+
+    def remaining(self, slices: Sequence[Slice]) -> None:
+        """The slices that are not in staging yet, one by one as they will be replayed. Before the first of them."""
+
+    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+        """How far the slice at hand is. About once a second."""
 
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None: ...
 
@@ -125,6 +163,8 @@ class Replayer:
         try:
             with self.services:
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
+                self._through_outages(lambda _attempt: self._heed_rate())
+                self.watch.remaining([piece for _, piece in remaining])
                 for number, (lane, piece) in enumerate(remaining, start=1):
                     end = self._through_outages(partial(self._next, lane, piece, remaining[number : number + AHEAD]))
                     if end is not None:
@@ -167,7 +207,8 @@ class Replayer:
             return end
         if attempt == 1 or piece.id not in self._settled(lane):
             self.guard.check()
-            self._one(lane, piece, following, attempt)
+            with polled(partial(self._look, lane, piece), POLL_SECONDS):
+                self._one(lane, piece, following, attempt)
         return None
 
     def _pause(self, outage: OutageError) -> None:
@@ -215,8 +256,7 @@ class Replayer:
         entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
         try:
-            lane.writer.begin(piece)
-            self._begin_ahead(following)
+            self._begin_ahead(lane, piece, following)
             done = lane.writer.write(piece, lane.staging)
         except AnabranchError as error:
             if self.services.silent_since(mark):
@@ -228,16 +268,32 @@ class Replayer:
         self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()})
         seconds = self.clock.now() - started
         self.watch.slice_done(piece, done, seconds)
-        rest = seconds_to_wait(done.ledger.bytes, seconds, self._controls().bytes_per_second)
-        if rest:
-            self.watch.resting(rest, "rate limit")
-            self.clock.sleep(rest)
 
-    def _begin_ahead(self, following: Sequence[tuple[Lane, Slice]]) -> None:
-        """Whoever is held to a rate reads when it is time to, and not before."""
-        if self._controls().bytes_per_second is None:
-            for lane, piece in following:
-                lane.writer.begin(piece)
+    def _look(self, lane: Lane, piece: Slice) -> None:
+        """While a slice is at hand: say how far it is, and obey a new limit at once."""
+        self.watch.slice_progress(piece, lane.writer.progress(piece))
+        self._heed_rate()
+
+    def _heed_rate(self) -> Controls:
+        controls = self._controls()
+        for lane in self.lanes:
+            lane.writer.limit(controls.bytes_per_second)
+        return controls
+
+    def _begin_ahead(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]]) -> None:
+        """Begin the slice at hand and those that follow.
+
+        Under a limit only one follows, while the slice at hand is committed, and none if a pause was requested: a pause
+        waits for what was begun, and under a limit that takes long.
+        """
+        lane.writer.begin(piece)
+        if self._heed_rate().bytes_per_second is not None:
+            lane.writer.await_read(piece)
+            controls = self._heed_rate()
+            stopping = controls.pause or controls.cancel or self.watch.interrupted()
+            following = following[: 0 if stopping else 1]
+        for lane, piece in following:
+            lane.writer.begin(piece)
 
     def _let_go(self) -> None:
         for lane in self.lanes:

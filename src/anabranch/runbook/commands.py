@@ -16,7 +16,7 @@ def commands(now: Situation) -> tuple[Block, ...]:
         ("See where it stands", f"status {run}", "always", EVERYBODY),
         ("Pause the replay", f"pause {run}", "while it replays; after the slice at hand", EVERYBODY),
         ("Let it go on", f"resume {run}", "while it is paused", steering(now)),
-        ("Slow it down", f"throttle {run} --rate 10MiB", "while it replays; from the next slice on", steering(now)),
+        ("Slow it down", f"throttle {run} --rate 10MiB", "while it replays, the slice at hand included", steering(now)),
         ("Go on after a crash", f"retry {run}", "failed, paused, or its process is gone", EVERYBODY),
         ("Validate again", f"validate {run}", "everything is staged, and nothing is promoted", EVERYBODY),
         ("Approve", f"approve {run}", "until it is promoted", approving(now)),

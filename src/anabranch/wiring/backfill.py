@@ -228,16 +228,20 @@ class BackfillRun:
             for step in steps:
                 match step:
                     case PassGates():
+                        watch.phase("checking drift, limits and gates")
                         with hold.performing(step.name):
                             guard.check()
                             limits.require_open()
                             self.gates.require_for_replay()
                     case RecordIsolation():
                         self._record_isolation(hold, step)
+                        self._start_spark(watch.phase)
+                        watch.phase("loading the transform")
                         writers = self._writers(control=self.plan.control is not None)
                         meanwhile.enter_context(self._preparing(writers.values(), slices))
                     case MakeStaging() | StageFromSnapshot() | MakeControlStaging():
                         control = isinstance(step, MakeControlStaging)
+                        watch.phase("preparing the control's staging" if control else "preparing staging")
                         with hold.performing(step.name) as details:
                             staging = self.staging(hold, control=control)
                             details["branch"] = staging.branch
@@ -256,7 +260,9 @@ class BackfillRun:
         """Replay what live committed after the base. The step is `catch-up`; a control has no part in it."""
         slices = tuple(ReplaySlice(slice_) for slice_ in missed_slices)
         guard = self._guard(hold, slices)
+        watch.phase("catching up with live")
         guard.check()
+        self._start_spark(watch.phase)
         writer = self._writer()
         with self._preparing([writer], slices):
             lane = Lane(ReplaySlice.name, self.staging(hold), writer)
@@ -307,10 +313,11 @@ class BackfillRun:
         if stream is not None:
             stream.of(hold.epoch, len(self._staged_ids(control=False)))
 
-    def validate(self, hold: Hold, now: datetime) -> Report:
+    def validate(self, hold: Hold, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Report:
         """Judge staging as it is now, put the verdict on record, and leave the page where people find it.
 
-        Refused if the pipeline or a file of a check is not as the plan pins it, before measuring and after.
+        Refused if the pipeline or a file of a check is not as the plan pins it, before measuring and after. `phase` is
+        called with what is being measured.
         """
         from anabranch.adapters.spark.jvm import jvm_death_reported
         from anabranch.adapters.spark.measures import measure
@@ -326,7 +333,7 @@ class BackfillRun:
         unchanged = "Production and staging are unchanged."
         with jvm_death_reported(unchanged, f"anabranch validate {self.run_id}"):
             measures = measure(
-                self._spark,
+                self._start_spark(phase),
                 self.workplace.catalog.name,
                 self.plan.target.table,
                 self.plan,
@@ -336,6 +343,7 @@ class BackfillRun:
                 self.workplace.folder,
                 schema=schema_digest(self.target.load()),
                 control=self._control(hold, staging),
+                phase=phase,
             )
         self._require_same_checks()
         accounts = self._accounts(staging)
@@ -425,14 +433,14 @@ class BackfillRun:
             self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
         self._replay_missed(hold, watch, slices)
-        require_accepted(self.validate(hold, now))
+        require_accepted(self.validate(hold, now, watch.phase))
         return len(slices)
 
     def _finish_catching_up(self, hold: Hold, watch: Watch, now: datetime) -> None:
         """Go on where a promotion ended in the middle of catching up: staging is longer than what was validated."""
         if self.run.state in MIDWAY and ever_accepted(hold.reader, self.run_id):
             self._replay_missed(hold, watch, ())
-            require_accepted(self.validate(hold, now))
+            require_accepted(self.validate(hold, now, watch.phase))
 
     def _performed(self, hold: Hold, name: str) -> bool:
         journal = hold.reader.journal(self.run_id)
@@ -490,6 +498,12 @@ class BackfillRun:
     @cached_property
     def _spark(self) -> SparkSession:
         return self.workplace.spark(f"anabranch {self.run_id}")
+
+    def _start_spark(self, phase: Callable[[str], None]) -> SparkSession:
+        """The session, and word of it if that has to be started first."""
+        if "_spark" not in self.__dict__:
+            phase("starting Spark")
+        return self._spark
 
     def _writer(self) -> SliceWriter:
         return self._reporting(slice_writer(self._spark, self.workplace, self.plan, self.pipeline, self.run_id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import pairwise
@@ -30,7 +30,7 @@ from anabranch.plan.windows import WindowsOpenError
 from anabranch.project.model import API_VERSION
 from anabranch.project.quantities import format_moment
 from anabranch.project.whole_files import write_whole
-from anabranch.replay.replayer import End, SliceDone, Watch
+from anabranch.replay.replayer import End, SliceDone, SliceProgress, Watch
 from anabranch.runs.canonical import instant
 from anabranch.runs.hold import Hold
 from anabranch.runs.states import TRANSITIONS, Event, State
@@ -67,6 +67,15 @@ class _Measuring:
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
         self.seconds += seconds
         self.watch.slice_done(piece, done, seconds)
+
+    def phase(self, words: str) -> None:
+        self.watch.phase(words)
+
+    def remaining(self, slices: Sequence[Slice]) -> None:
+        self.watch.remaining(slices)
+
+    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+        self.watch.slice_progress(piece, progress)
 
     def resting(self, seconds: float, reason: str) -> None:
         self.watch.resting(seconds, reason)

@@ -133,6 +133,7 @@ class Rehearsal:
         writer = self._writer()
         watch = LiveWatch(self.workplace, self.pipeline)
         pieces = pieces_of(self.plan, self._most_offsets)
+        writer.limit(self._rate)
         with watch.watching():
             bursts = self._bursts(writer, staging, watch, pieces)
         line = fit([each.of_one for each in bursts])

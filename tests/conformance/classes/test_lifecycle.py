@@ -49,6 +49,8 @@ def test_a_backfill_from_damage_to_rollback_and_back(
     assert report.verdict is Verdict.ACCEPTED, [result.document() for result in report.failed]
     assert report.ledger.offsets == sum(report.ledger.fates[each] for each in EXPECTED)
     assert scene.rows() == former, "production is as before"
+    passed, booked = scene.metered(run)
+    assert passed >= booked > 0, "what is read passes the meter, which holds the limit"
     with run.hold() as hold:
         staged = run.staging(hold)
     assert scene.rows(staged.branch) == scene.expected(corrected=True)

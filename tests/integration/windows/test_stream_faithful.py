@@ -100,6 +100,8 @@ def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
     expected = live - between(live, 1, 4) + between(right, 1, 4)
     assert shop.staged(run) == expected
 
+    passed, booked = shop.metered(run)
+    assert passed >= booked > 0, "both the stream and the ledger read through the meter, which holds the limit"
     told = late_events(report)
     records = {(r.partition, r.offset): order_of(r) for r in shop.kafka.read_all(shop.topic)}
     assert told.outcome is Outcome.PASSED

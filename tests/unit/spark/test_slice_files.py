@@ -82,7 +82,7 @@ def frame(spark: SparkForTests, rows: list[Row], columns: str = COLUMNS) -> Data
 
 
 def ours(spark: SparkForTests, rows: DataFrame) -> DataFiles:
-    return FilesTemplate(rows, spark.catalog, NAME).planned({}, {}).write()
+    return FilesTemplate(rows, spark.catalog, NAME).planned({}, {}, client="test", name="s00000").write()
 
 
 def theirs(table: str, rows: DataFrame) -> None:
@@ -247,10 +247,10 @@ def test_icebergs_own_writer_gets_rows_sorted_by_partition(spark: SparkForTests,
     """It has one file open at a time then. Unsorted, it would raise at the first partition that comes again."""
     make("hours(at), bucket(4, id)")
     template = FilesTemplate(frame(spark, some_rows(500, towns=9)), spark.catalog, NAME)
-    assert "Sort" in template.planned({}, {}).append.plan()
+    assert "Sort" in template.planned({}, {}, client="test", name="s00000").append.plan()
     make("hours(at)")
     template = FilesTemplate(frame(spark, some_rows(500, towns=9)), spark.catalog, NAME)
-    assert "Sort" not in template.planned({}, {}).append.plan()
+    assert "Sort" not in template.planned({}, {}, client="test", name="s00000").append.plan()
 
 
 def test_a_write_that_fails_leaves_no_file_behind(spark: SparkForTests, make: Callable[..., str]) -> None:

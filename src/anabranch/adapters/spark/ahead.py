@@ -37,6 +37,10 @@ class Ahead(Generic[Q, T]):
             query = self._queries.submit(self._query, piece)
             self._begun[piece.id] = self._makers.submit(lambda: self._make(piece, query.result()))
 
+    def await_made(self, piece: Slice) -> None:
+        """Return when what was begun for this slice is there, or has failed: `take` says of what."""
+        self._begun[piece.id].exception()
+
     def take(self, piece: Slice) -> T:
         """What was begun for this slice, when it is there. It is given away once."""
         return self._begun.pop(piece.id).result()

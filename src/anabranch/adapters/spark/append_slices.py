@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from anabranch.adapters.spark.ahead import Ahead
 from anabranch.adapters.spark.data_files import DataFiles, FilesTemplate, PlannedFiles
 from anabranch.adapters.spark.decode import BYTES, REASON, TOMBSTONE, bad_of, decode
-from anabranch.adapters.spark.kafka_source import offset_options
+from anabranch.adapters.spark.kafka_source import offset_options, rate_options
 from anabranch.adapters.spark.plain_reader import died_of_a_timestamp
 from anabranch.adapters.spark.rows import COORDINATES
 from anabranch.adapters.spark.slices import (
@@ -51,6 +51,9 @@ class AppendSliceWriter(SparkSliceWriter):
     def begin(self, piece: Slice) -> None:
         self._ahead.begin(piece)
 
+    def await_read(self, piece: Slice) -> None:
+        self._ahead.await_made(piece)
+
     def let_go(self) -> None:
         self._ahead.let_go(_drop)
 
@@ -85,15 +88,20 @@ class AppendSliceWriter(SparkSliceWriter):
                 return None
             read, rows = self._tallies(piece)
             instead = dict((read.instead_of(template.read), rows.instead_of(template.rows)))
-            offsets = offset_options(self.plan.source.topic, piece.offsets)
-            return Query(template.files.planned(offsets, instead), read, rows)
+            source = {
+                **rate_options(self.client_id, self.meter.rate, len(piece.offsets)),
+                **offset_options(self.plan.source.topic, piece.offsets),
+            }
+            planned = template.files.planned(source, instead, client=self.client_id, name=self._metered_as(piece))
+            return Query(planned, read, rows)
 
     def _template(self, piece: Slice) -> Template | None:
         """The query of all slices, put together for the first one that comes."""
         if not self._templates:
             read, rows = self._tallies(piece)
             asked_first, asked_then = self._asked
-            counted = read.on(decode(self._read(piece), self.pipeline.spec), asked_first)
+            # Not metered by a filter: our reader of each slice does that itself.
+            counted = read.on(decode(self._read_freely(piece), self.pipeline.spec), asked_first)
             made = self._rows(counted)
             found = None
             if one_row_at_most(made, counted):

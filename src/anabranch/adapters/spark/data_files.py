@@ -66,9 +66,13 @@ class FilesTemplate:
         """Whether it has one read, that can be given other offsets. By Spark's older interface it has none."""
         return int(self._template.sources()) == 1
 
-    def planned(self, offsets: Mapping[str, str], tallies: Mapping[str, Any]) -> PlannedFiles:
-        """Those of the given offsets, counted by the tallies that stand in for the template's, and not begun."""
-        return PlannedFiles(self._spark, self._table, self._template.planned(dict(offsets), dict(tallies)))
+    def planned(self, source: Mapping[str, str], tallies: Mapping[str, Any], *, client: str, name: str) -> PlannedFiles:
+        """Those of the offsets in `source`, counted by the tallies that stand in for the template's, and not begun.
+
+        What is read passes the client's meter under `name`.
+        """
+        planned = self._template.planned(dict(source), dict(tallies), client, name)
+        return PlannedFiles(self._spark, self._table, planned)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -35,10 +36,12 @@ def measure(
     *,
     schema: str,
     control: ControlStaging | None = None,
+    phase: Callable[[str], None] = lambda _: None,
 ) -> Measures:
     """Look at the staging snapshot beside the plan's base. Reads only; what it saw is what those snapshots are.
 
-    `schema` is the digest of the table's columns now, made as the plan's was.
+    `schema` is the digest of the table's columns now, made as the plan's was. `phase` is called with what is being
+    measured.
     """
     own = own_session(spark, catalog_name)
     reader = TableReader(own, catalog_name, table, plan.target.partitions)
@@ -49,25 +52,41 @@ def measure(
     validation, keys = contract.spec.validation, pipeline.spec.target.keys or ()
     required = [column.name for column in reader.columns() if column.required]
     asked = dict.fromkeys((*(validation.not_null or ()), *required))
+    phase("validating: measuring the base")
     base = measure_base(reader, base_snapshot)
+    phase("validating: measuring staging")
     staged, nulls = measure_staged(reader, staging_snapshot, tuple(asked))
     rows = reader.rows(staging_snapshot)
     views = {"staged": rows, "base": reader.rows(base_snapshot), "production": own.table(reader.name)}
     if control is not None:
         views["control"] = reader.rows(control.snapshot)
+    changed = changed_buckets(base, staged)
+    phase(f"validating: comparing rows in {len(changed):,} buckets that differ")
+    compared_rows = differences(reader, base_snapshot, staging_snapshot, changed, keys)
+    phase("validating: files outside the range, keys, known records")
+    strays = measure_strays(reader, base_snapshot, staging_snapshot)
+    duplicates = measure_duplicates(rows, keys) if keys else None
+    spots = None
+    if validation.known_records is not None:
+        spots = measure_spots(own, rows, project_folder, validation.known_records, keys)
+    phase(f"validating: {len(validation.queries or ())} SQL checks, quarantine")
+    queries = run_queries(own, views, validation.queries, project_folder)
+    quarantined = measure_quarantined(reader, reader.summary(staging_snapshot, properties.RUN))
+    charges = None
+    if control is not None:
+        phase("validating: comparing with the control")
+        charges = measure_charges(reader, base_snapshot, control, keys)
     return Measures(
         base=base,
         staged=staged,
         head=reader.columns(),
         schema=schema,
-        differences=differences(reader, base_snapshot, staging_snapshot, changed_buckets(base, staged), keys),
+        differences=compared_rows,
         nulls=nulls,
-        strays=measure_strays(reader, base_snapshot, staging_snapshot),
-        duplicates=measure_duplicates(rows, keys) if keys else None,
-        spots=measure_spots(own, rows, project_folder, validation.known_records, keys)
-        if validation.known_records is not None
-        else None,
-        queries=run_queries(own, views, validation.queries, project_folder),
-        quarantined=measure_quarantined(reader, reader.summary(staging_snapshot, properties.RUN)),
-        charges=None if control is None else measure_charges(reader, base_snapshot, control, keys),
+        strays=strays,
+        duplicates=duplicates,
+        spots=spots,
+        queries=queries,
+        quarantined=quarantined,
+        charges=charges,
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.spark.kafka_source import SAFE
+from anabranch.adapters.spark.read_meter import ReadMeter, fetch_options
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 LATEST = (2**63 - 1) // 1000
 """In milliseconds: what Spark can take."""
 AT_ONCE = 10_000
+AT_ONCE_LIMITED = 100
+"""Under a limit: the meter is asked after so many."""
+MESSAGE_BYTES = 1_000_000
+"""The client's default for the largest message, below which it accepts no fetch.max.bytes."""
 PATIENCE = 60.0
 """Seconds without a record after which the broker is taken to be gone."""
 _READERS = ("KafkaRecordToRowConverter", "anabranch.SliceReader")
@@ -51,10 +56,13 @@ def died_of_a_timestamp(error: BaseException | None) -> bool:
     return "long overflow" in text and any(reader in text for reader in _READERS)
 
 
-def read_plainly(spark: SparkSession, client: Mapping[str, str], topic: str, ranges: Ranges) -> DataFrame:
+def read_plainly(
+    spark: SparkSession, client: Mapping[str, str], topic: str, ranges: Ranges, meter: ReadMeter, name: str
+) -> DataFrame:
     """The records at these offsets, in the columns of Spark's own reader and under the same isolation level.
 
-    A timestamp that Spark can't take is null. All of it passes through the driver, so give it one slice at a time.
+    A timestamp that Spark can't take is null. All of it passes through the driver, so give it one slice at a time. What
+    is read passes the meter under `name`.
     """
     from confluent_kafka import Consumer, TopicPartition
 
@@ -68,24 +76,38 @@ def read_plainly(spark: SparkSession, client: Mapping[str, str], topic: str, ran
         "auto.offset.reset": "error",
         "isolation.level": SAFE["kafka.isolation.level"],
         "log_level": 0,
+        **_fetches(meter.rate, len(ranges)),
     }
     consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
-        batches = [_batch(messages) for messages in _messages(consumer, ranges)]
+        batches = [_batch(messages) for messages in _messages(consumer, ranges, meter, name)]
     finally:
         consumer.close()
     return spark.createDataFrame(pa.Table.from_batches(batches, _COLUMNS))
 
 
-def _messages(consumer: Consumer, ranges: Ranges) -> Iterator[list[Message]]:
+def _fetches(bytes_per_second: int | None, partitions: int) -> dict[str, str]:
+    """Under a limit the C client fetches as little ahead as the Java one; by default it fills a queue of 64 MiB."""
+    size = fetch_options(bytes_per_second, partitions).get("kafka.max.partition.fetch.bytes")
+    if size is None:
+        return {}
+    return {
+        "fetch.message.max.bytes": size,
+        "fetch.max.bytes": str(max(int(size), MESSAGE_BYTES)),
+        "message.max.bytes": str(MESSAGE_BYTES),
+        "queued.max.messages.kbytes": str(max(1, int(size) >> 10)),
+    }
+
+
+def _messages(consumer: Consumer, ranges: Ranges, meter: ReadMeter, name: str) -> Iterator[list[Message]]:
     """Until each partition has shown a record behind its end, or has none left: the last offsets may be markers."""
     from confluent_kafka import KafkaError
 
     reading, heard = set(ranges), time.monotonic()
     while reading:
         inside = []
-        for message in consumer.consume(AT_ONCE, timeout=1.0):
+        for message in consumer.consume(AT_ONCE if meter.rate is None else AT_ONCE_LIMITED, timeout=1.0):
             heard = time.monotonic()
             error, number = message.error(), message.partition()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -95,9 +117,15 @@ def _messages(consumer: Consumer, ranges: Ranges) -> Iterator[list[Message]]:
             elif number in reading:
                 inside.append(message)
         if inside:
+            meter.passed(name, len(inside), sum(_size(message) for message in inside))
+            heard = time.monotonic()
             yield inside
         if time.monotonic() - heard > PATIENCE:
             raise PlainReadError(f"nothing came from partitions {sorted(reading)} for {PATIENCE:.0f} s")
+
+
+def _size(message: Message) -> int:
+    return len(message.key() or b"") + len(message.value() or b"")
 
 
 def _batch(messages: list[Message]) -> pa.RecordBatch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from anabranch.adapters.spark.jvm import is_dead, jvm_death_reported
 from anabranch.plan.slices import Slice
-from anabranch.replay.replayer import SliceDone, SliceWriter
+from anabranch.replay.replayer import SliceDone, SliceProgress, SliceWriter
 from anabranch.replay.staging import Staging
 
 
@@ -16,6 +16,14 @@ class ReportingWriter:
     writer: SliceWriter
     run_id: str
 
+    def limit(self, bytes_per_second: int | None) -> None:
+        with self._reported():
+            self.writer.limit(bytes_per_second)
+
+    def progress(self, piece: Slice) -> SliceProgress:
+        with self._reported():
+            return self.writer.progress(piece)
+
     def prepare(self, piece: Slice) -> None:
         with self._reported():
             self.writer.prepare(piece)
@@ -23,6 +31,10 @@ class ReportingWriter:
     def begin(self, piece: Slice) -> None:
         with self._reported():
             self.writer.begin(piece)
+
+    def await_read(self, piece: Slice) -> None:
+        with self._reported():
+            self.writer.await_read(piece)
 
     def let_go(self) -> None:
         """With the JVM dead there is nothing left to let go of, and the error that told of it is on its way."""

@@ -53,6 +53,9 @@ LOCAL_FILES = {"spark.hadoop.fs.file.impl": "anabranch.LocalFiles"}
 """Hadoop's own starts a process for every file that it creates. Only with a local master: executors of a cluster open
 files before they have our jar."""
 
+ON_A_CLUSTER = {"spark.plugins": "anabranch.MeterPlugin"}
+"""Tells executors their share of a byte-rate limit, and the driver what they read. A project names no plugins."""
+
 COLLECTOR = "-XX:+UseParallelGC"
 """Where the driver does all the work, records per second count and not pauses: a sixth more of them, as measured."""
 
@@ -104,7 +107,7 @@ def start_spark(
         "spark.driver.extraJavaOptions": " ".join(java_options(local=here)),
         "spark.jars": ",".join(str(jar) for jar in (*jars, functions_jar(java, jars))),
     }
-    local = {**LOOPBACK, **LOCAL_FILES} if here else {}
+    local = {**LOOPBACK, **LOCAL_FILES} if here else ON_A_CLUSTER
     log.parent.mkdir(parents=True, exist_ok=True)
     gateway: Any = None
     try:

@@ -18,6 +18,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.log_scan import Pace
 from anabranch.adapters.kafka.slice_gaps import SliceGaps
 from anabranch.adapters.spark.clustering import CLUSTERED
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
@@ -28,6 +29,7 @@ from anabranch.adapters.spark.merging import merge
 from anabranch.adapters.spark.pinning import pinned
 from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_timestamp, read_plainly
 from anabranch.adapters.spark.quarantine import Batch, Quarantine
+from anabranch.adapters.spark.read_meter import ReadMeter
 from anabranch.adapters.spark.rows import COORDINATES, align
 from anabranch.adapters.spark.target_table import spark_name
 from anabranch.adapters.spark.transform import Transform
@@ -40,7 +42,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.replay.gaps import NO_GAP, Gap
 from anabranch.replay.ledger import UNSTAGED, Account, LedgerError, settle
-from anabranch.replay.replayer import SliceDone
+from anabranch.replay.replayer import SliceDone, SliceProgress, Step
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
@@ -77,11 +79,30 @@ class SparkSliceWriter:
         """Quotas and the broker's logs know the replay by this name."""
         return f"{REPLAY_PREFIX}-{self.run_id}"
 
+    @cached_property
+    def meter(self) -> ReadMeter:
+        """Of the run's client: all of its writers share it."""
+        return ReadMeter(self.spark, self.client_id)
+
+    def limit(self, bytes_per_second: int | None) -> None:
+        self.meter.limit(bytes_per_second)
+
+    def progress(self, piece: Slice) -> SliceProgress:
+        planned = self._records_to_read(piece)
+        read = min(planned, self.meter.records(self._metered_as(piece)))
+        step = self._steps.get(piece.id, Step.READ)
+        if step is Step.READ and read == planned:
+            step = Step.WRITE  # one pass reads and writes at once: what is left of it is writing
+        return SliceProgress(step, read, planned, self.meter.bytes)
+
     def prepare(self, piece: Slice) -> None:
         """Each slice is a query of its own."""
 
     def begin(self, piece: Slice) -> None:
         """What the slice before has committed may be needed: nothing is begun before its turn."""
+
+    def await_read(self, piece: Slice) -> None:
+        """Nothing is read before `write`."""
 
     def let_go(self) -> None:
         """Nothing was begun."""
@@ -100,6 +121,7 @@ class SparkSliceWriter:
             read = read_counts(decoded, self._in_range)
             self._set_aside(piece, bad_of(decoded), total("bad", read))
             reach("slice.write.before")
+            self._steps[piece.id] = Step.WRITE
             if self.plan.strategy.whole_table:
                 return self._merge(piece, staging, decoded, read)
             with kept(self._rows(decoded)) as rows:
@@ -119,6 +141,7 @@ class SparkSliceWriter:
             ledger = self._ledger(piece, total("bytes", read), read, change_counts(changes), keyed.fates)
             reach("slice.write.after")
             said = self._said(piece, staging, ledger)
+            self._steps[piece.id] = Step.COMMIT
             reach("slice.commit.before")
             merge(
                 changes, branch, keyed.keys, keyed.columns.names, said, lambda: self._landed(piece, staging) is not None
@@ -126,7 +149,23 @@ class SparkSliceWriter:
         reach("slice.commit.after")
         return SliceDone(self._require_landed(piece, staging), ledger)
 
+    @cached_property
+    def _steps(self) -> dict[str, Step]:
+        """What is being done with each slice, by its id; read by other threads."""
+        return {}
+
+    def _records_to_read(self, piece: Slice) -> int:
+        """How many records the slice reads, if every offset has one."""
+        return sum(end - start for ranges in piece.needed.values() for start, end in ranges)
+
+    def _metered_as(self, piece: Slice) -> str:
+        return f"control/{piece.id}" if self.control else piece.id
+
     def _read(self, piece: Slice) -> DataFrame:
+        """Metered: counted as records of the slice, and held to the limit."""
+        return self.meter.on(self._read_freely(piece), self._metered_as(piece))
+
+    def _read_freely(self, piece: Slice) -> DataFrame:
         return read_offsets(
             self.spark,
             bootstrap=self.kafka.bootstrap,
@@ -134,10 +173,12 @@ class SparkSliceWriter:
             ranges=piece.offsets,
             client_id=self.client_id,
             options=self.kafka.spark(),
+            bytes_per_second=self.meter.rate,
         )
 
     def _read_plainly(self, piece: Slice) -> DataFrame:
-        return read_plainly(self.spark, self.kafka.client(self.client_id), self.plan.source.topic, piece.offsets)
+        client, name = self.kafka.client(self.client_id), self._metered_as(piece)
+        return read_plainly(self.spark, client, self.plan.source.topic, piece.offsets, self.meter, name)
 
     @cached_property
     def _in_range(self) -> Column:
@@ -210,8 +251,9 @@ class SparkSliceWriter:
     def _explain_gaps(self, piece: Slice, read: PartitionCounts) -> tuple[Mapping[int, Gap], int]:
         """What the offsets without a record are, by partition, and how many bytes were read to know it."""
         counted = {partition: _records(read.get(partition, {})) for partition in piece.offsets}
-        slice_gaps = SliceGaps(self.kafka, self.client_id, self.plan.source, self.run_id)
-        return slice_gaps.explain(piece, counted)
+        # The scan reads from the same brokers, so it passes the same meter.
+        pace = Pace(fetched=lambda size: self.meter.passed(self._metered_as(piece), 0, size))
+        return SliceGaps(self.kafka, self.client_id, self.plan.source, self.run_id, pace).explain(piece, counted)
 
     def _require_balance(self, piece: Slice, accounts: Mapping[int, Account]) -> None:
         for partition, account in accounts.items():
@@ -243,6 +285,7 @@ class SparkSliceWriter:
 
     def _land(self, commit: Callable[[], None], piece: Slice, staging: Staging) -> int:
         """The snapshot that the slice's one commit has made."""
+        self._steps[piece.id] = Step.COMMIT
         reach("slice.commit.before")
         try:
             commit()

@@ -24,7 +24,7 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
 from anabranch.plan.stream import BY_BATCH
 from anabranch.replay.late import NONE_LATE, LateEvents
-from anabranch.replay.replayer import SliceDone
+from anabranch.replay.replayer import SliceDone, Step
 from anabranch.replay.staging import Staging
 
 _OTHER_STATE = ("STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE")
@@ -65,8 +65,13 @@ class StreamSliceWriter(WindowSliceWriter):
                 self._advance(checkpoint, behind, _discard)
             read = self._look(piece, read_raw)
             reach("slice.write.before")
+            self._steps[piece.id] = Step.WRITE
             self._advance(checkpoint, number, lambda rows: done.append(self._stage(rows, piece, staging, read)))
         return done[0]
+
+    def _records_to_read(self, piece: Slice) -> int:
+        """By the stream, and once more for the ledger."""
+        return 2 * piece.width
 
     def _number(self, piece: Slice) -> int:
         return next(number for number, each in enumerate(self.plan.slices) if each.id == piece.id)
@@ -115,8 +120,9 @@ class StreamSliceWriter(WindowSliceWriter):
         ends = {partition: end for partition, (_, end) in piece.offsets.items()}
         begin_batch(checkpoint, batch, topic, ends, self._closes(piece), notes)
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
-        records = stream_of(self.spark, self.kafka, topic, ends, self.client_id)
-        rows = streamed_rows(records, self.pipeline.spec, self.transform, columns)
+        records = stream_of(self.spark, self.kafka, topic, ends, self.client_id, self.meter.rate)
+        metered = self.meter.on(records, self._metered_as(piece))
+        rows = streamed_rows(metered, self.pipeline.spec, self.transform, columns)
         run_begun_batch(rows, checkpoint, batch, self.client_id, write)
 
     @contextmanager

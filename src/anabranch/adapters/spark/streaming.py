@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.spark.decode import EVENT_TIME, decode, events_of
 from anabranch.adapters.spark.kafka_source import SAFE, TUNED
+from anabranch.adapters.spark.read_meter import fetch_options
 from anabranch.adapters.spark.rows import WINDOW, align
 from anabranch.adapters.spark.transform import Transform
 from anabranch.contract.pipeline import PipelineSpec
@@ -36,12 +37,21 @@ def streamed_rows(records: DataFrame, spec: PipelineSpec, transform: Transform, 
 
 
 def stream_of(
-    spark: SparkSession, kafka: KafkaAccess, topic: str, partitions: Iterable[int], client_id: str
+    spark: SparkSession,
+    kafka: KafkaAccess,
+    topic: str,
+    partitions: Collection[int],
+    client_id: str,
+    bytes_per_second: int | None = None,
 ) -> DataFrame:
-    """The topic as a stream whose offsets the checkpoint says; nothing is read that is not written down there."""
+    """The topic as a stream whose offsets the checkpoint says; nothing is read that is not written down there.
+
+    Fetches are small enough for `bytes_per_second`; the limit itself is held by the client's meter.
+    """
     settings = {
         **TUNED,
         **{f"kafka.{key}": value for key, value in kafka.spark().items()},
+        **fetch_options(bytes_per_second, len(partitions)),
         **SAFE,
         "kafka.bootstrap.servers": kafka.bootstrap,
         "kafka.client.id": client_id,

@@ -27,7 +27,7 @@ from anabranch.project.quantities import format_duration
 from anabranch.replay.gaps import NO_GAP
 from anabranch.replay.late import LISTED, LateEvent, LateEvents
 from anabranch.replay.ledger import settle
-from anabranch.replay.replayer import SliceDone
+from anabranch.replay.replayer import SliceDone, Step
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
@@ -52,6 +52,7 @@ class WindowSliceWriter(SparkSliceWriter):
             read = read_counts(own, start_within(window, *micros(self._range))[1])
             self._set_aside(piece, bad_of(own), total("bad", read))
             reach("slice.write.before")
+            self._steps[piece.id] = Step.WRITE
             with kept(self._windows(decoded, window, partitions)) as computed:
                 # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an
                 # event is a session of its own, and cut off the beginnings of those that reach into the slice.

@@ -14,6 +14,7 @@ from anabranch.adapters.kafka.topics import Topic, describe_topic
 from anabranch.adapters.spark.decode import BYTES, EVENT_TIME, REASON, TOMBSTONE, decode
 from anabranch.adapters.spark.kafka_source import read_offsets
 from anabranch.adapters.spark.plain_reader import PlainReadError, died_of_a_timestamp, read_plainly
+from anabranch.adapters.spark.read_meter import ReadMeter
 from anabranch.contract.pipeline import PipelineSpec
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
@@ -105,7 +106,8 @@ class SparkZoneCounter:
         except (PySparkException, Py4JError) as error:
             if not died_of_a_timestamp(error):
                 raise
-        raw = read_plainly(self.spark, self.kafka.client(self.client_id), self.topic.name, piece.offsets)
+        client, meter = self.kafka.client(self.client_id), ReadMeter(self.spark, self.client_id)
+        raw = read_plainly(self.spark, client, self.topic.name, piece.offsets, meter, piece.id)
         return count_groups(decode(raw, self.spec))
 
 

@@ -75,10 +75,10 @@ public final class AppendTemplate {
 
   /**
    * The write of other offsets: `source` has the options of the read that say which, and `tallies` who counts instead of the
-   * template's own ones, by the ids of those.
+   * template's own ones, by the ids of those. What is read passes the client's meter as records of the slice.
    */
-  public PlannedAppend planned(Map source, Map tallies) {
-    LogicalPlan read = (LogicalPlan) query.transformDown(reading(source));
+  public PlannedAppend planned(Map source, Map tallies, String client, String slice) {
+    LogicalPlan read = (LogicalPlan) query.transformDown(reading(source, client, slice));
     LogicalPlan counted = (LogicalPlan) read.transformAllExpressions(counting(tallies));
     MadeFiles into = into();
     LogicalPlan write =
@@ -115,20 +115,20 @@ public final class AppendTemplate {
     return options;
   }
 
-  private AbstractPartialFunction reading(final Map source) {
+  private AbstractPartialFunction reading(final Map source, final String client, final String slice) {
     return new AbstractPartialFunction() {
       public boolean isDefinedAt(Object node) {
         return isSource(node);
       }
 
       public Object applyOrElse(Object node, Function1 otherwise) {
-        return isSource(node) ? read((DataSourceV2ScanRelation) node, source) : otherwise.apply(node);
+        return isSource(node) ? read((DataSourceV2ScanRelation) node, source, client, slice) : otherwise.apply(node);
       }
     };
   }
 
   /** With the columns that somebody asks for, as long as records have nothing but those. */
-  private Object read(DataSourceV2ScanRelation found, Map source) {
+  private Object read(DataSourceV2ScanRelation found, Map source, String client, String slice) {
     Map options = new HashMap(found.relation().options().asCaseSensitiveMap());
     options.putAll(source);
     Scan scan =
@@ -141,7 +141,7 @@ public final class AppendTemplate {
     }
     return new DataSourceV2ScanRelation(
         found.relation(),
-        ours ? new SliceScan(scan, columns) : scan,
+        new SliceScan(scan, ours ? columns : scan.readSchema(), ours, client, slice),
         ours ? output : found.output(),
         found.keyGroupedPartitioning(),
         found.ordering());

@@ -26,10 +26,12 @@ final class SliceReader implements PartitionReader {
   private final UnsafeRowWriter row;
   private final UTF8String topic;
   private final long until;
+  private final ReadTap tap;
   private long next;
 
-  SliceReader(KafkaBatchInputPartition part, String[] columns) {
+  SliceReader(KafkaBatchInputPartition part, String[] columns, ReadTap tap) {
     this.part = part;
+    this.tap = tap;
     this.columns = new int[columns.length];
     for (int i = 0; i < columns.length; i++) {
       this.columns[i] = numberOf(columns[i]);
@@ -68,6 +70,7 @@ final class SliceReader implements PartitionReader {
     }
     write(record);
     next = record.offset() + 1;
+    tap.passed(size(record.key()) + size(record.value()));
     return true;
   }
 
@@ -76,7 +79,12 @@ final class SliceReader implements PartitionReader {
   }
 
   public void close() {
+    tap.close();
     consumer.release();
+  }
+
+  private static long size(Object bytes) {
+    return bytes == null ? 0 : ((byte[]) bytes).length;
   }
 
   private void write(ConsumerRecord record) {

@@ -9,16 +9,22 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Spark's read of a topic with some of its columns. Spark's own makes all of them for every record, whoever asks; what is read,
- * where and by which consumers is as Spark says.
+ * Spark's read of a topic, metered, and with some of its columns where our reader can make those. Spark's own makes all of them
+ * for every record, whoever asks; what is read, where and by which consumers is as Spark says.
  */
 final class SliceScan implements Scan, Batch {
   private final Scan whole;
   private final StructType columns;
+  private final boolean ours;
+  private final String client;
+  private final String slice;
 
-  SliceScan(Scan whole, StructType columns) {
+  SliceScan(Scan whole, StructType columns, boolean ours, String client, String slice) {
     this.whole = whole;
     this.columns = columns;
+    this.ours = ours;
+    this.client = client;
+    this.slice = slice;
   }
 
   public StructType readSchema() {
@@ -38,18 +44,28 @@ final class SliceScan implements Scan, Batch {
   }
 
   public PartitionReaderFactory createReaderFactory() {
-    return new Readers(columns.fieldNames());
+    return new Readers(ours ? null : whole.toBatch().createReaderFactory(), columns.fieldNames(), client, slice);
   }
 
   private static final class Readers implements PartitionReaderFactory {
+    private final PartitionReaderFactory whole;
     private final String[] columns;
+    private final String client;
+    private final String slice;
 
-    Readers(String[] columns) {
+    /** `whole` is Spark's own factory, or null if our reader makes the columns. */
+    Readers(PartitionReaderFactory whole, String[] columns, String client, String slice) {
+      this.whole = whole;
       this.columns = columns;
+      this.client = client;
+      this.slice = slice;
     }
 
     public PartitionReader createReader(InputPartition partition) {
-      return new SliceReader((KafkaBatchInputPartition) partition, columns);
+      ReadTap tap = new ReadTap(client, slice);
+      return whole == null
+          ? (PartitionReader) new SliceReader((KafkaBatchInputPartition) partition, columns, tap)
+          : (PartitionReader) new MeteredReader(whole.createReader(partition), tap);
     }
   }
 }

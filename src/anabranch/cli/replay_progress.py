@@ -1,0 +1,84 @@
+"""What is said of a replay's progress: values in, one line out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anabranch.plan.slices import Slice
+    from anabranch.replay.replayer import SliceProgress
+
+
+@dataclass(frozen=True)
+class ReplayProgress:
+    """All that is known of a replay at one moment. Times are seconds of one clock."""
+
+    phase: str
+    """What is going on outside a slice."""
+    phase_since: float
+    total: int | None = None
+    """Offsets of all slices; None: not known yet."""
+    committed: int = 0
+    """Offsets of those in staging."""
+    before: int = 0
+    """Of `committed`, those that were in staging when this process began."""
+    slice_: Slice | None = None
+    """The one at hand."""
+    inside: SliceProgress | None = None
+    bytes: int = 0
+    """Read since `replaying_since`."""
+    replaying_since: float = 0.0
+    paused: float = 0.0
+    """How many seconds since then the replay was paused."""
+    lag: int | None = None
+    """How far live is behind, in offsets."""
+
+    @property
+    def done(self) -> float:
+        """Offsets, the share of the slice at hand included."""
+        if self.slice_ is None or self.inside is None or not self.inside.planned:
+            return self.committed
+        return self.committed + self.slice_.width * self.inside.read / self.inside.planned
+
+
+def line(progress: ReplayProgress, now: float) -> str:
+    """Two spaces between its parts. A rate and the time left are said once something has been read."""
+    return "  ".join(_parts(progress, now))
+
+
+def share(progress: ReplayProgress) -> str:
+    """Rounded down, so that 100 % is said when all of it is committed."""
+    if not progress.total:
+        return "100 %" if progress.total == 0 else ""
+    return f"{int(100 * progress.done / progress.total)} %"
+
+
+def _parts(progress: ReplayProgress, now: float) -> Iterator[str]:
+    slice_, inside = progress.slice_, progress.inside
+    if slice_ is None or inside is None:
+        seconds = int(now - progress.phase_since)
+        yield progress.phase if seconds < 1 else f"{progress.phase}, {duration(seconds)}"
+        if progress.before == progress.done:
+            return
+    else:
+        yield f"{inside.step.value} slice {slice_.id}"
+        yield f"{inside.read:,} of {inside.planned:,} records"
+    elapsed = now - progress.replaying_since - progress.paused
+    read = progress.done - progress.before
+    if read > 0 and elapsed >= 1 and progress.total is not None:
+        yield f"{read / elapsed:,.0f} records/s"
+        yield f"{progress.bytes / elapsed / 1e6:,.1f} MB/s"
+        yield f"{duration((progress.total - progress.done) / (read / elapsed))} left"
+    if progress.lag is not None:
+        yield f"live lag {progress.lag:,}"
+
+
+def duration(seconds: float) -> str:
+    """To the unit that matters: 40 s, 3 min, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 90:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
