@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 
 from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.pipeline import Pipeline
@@ -28,7 +29,14 @@ from anabranch.plan.rehearsed import lanes_of
 from anabranch.plan.slices import offsets_in
 from anabranch.project.sections.gates import HighVolume
 from anabranch.replay.staging import epoch_of
-from anabranch.wiring.gate_looks import look_at_closing, look_at_code, look_at_live, look_at_metrics, look_for_drift
+from anabranch.wiring.gate_looks import (
+    CLIENT_ID,
+    look_at_closing,
+    look_at_code,
+    look_at_live,
+    look_at_metrics,
+    look_for_drift,
+)
 from anabranch.wiring.gate_measures import GateMeasures
 from anabranch.wiring.workplace import Workplace
 
@@ -82,6 +90,7 @@ class Gatekeeper:
 
     def measure(self, say: Callable[[str], object], kinds: Collection[str] = KINDS) -> tuple[str, ...]:
         """Measure those that are due, and return them. What is made for it is scratch, and is removed."""
+        self._require_kafka()
         now = self.clock()
         acts: dict[str, tuple[str, Callable[[], Evidence]]] = {
             compatibility.KIND: ("Trying the cluster out …", lambda: self._measures.try_cluster(now)),
@@ -218,7 +227,12 @@ class Gatekeeper:
             limit=self._limit,
         )
 
+    def _require_kafka(self) -> None:
+        """KafkaUnreachableError at once: each question of the gates would wait for its own time, and judge by it."""
+        require_answer(self.workplace.kafka.client(CLIENT_ID))
+
     def _facts(self) -> Facts:
+        self._require_kafka()
         table = IcebergTarget(self.workplace.catalog.open(), self.plan.target.table).load()
         settings = self.workplace.loaded.settings
         drifts: tuple[Drift, ...] = ()

@@ -15,6 +15,7 @@ from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
 from anabranch.contract.code import code_digest
@@ -56,6 +57,7 @@ def plan_backfill(
     asked = ask(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
     unpinned = require_repeatable(asked.pipeline, find_unpinned(workplace.folder, asked.pipeline))
     code = code_digest(workplace.folder, asked.pipeline)
+    require_answer(workplace.kafka.client(CLIENT_ID))
     source = KafkaSource(workplace.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
     tables = target_catalog(workplace, asked.pipeline)
