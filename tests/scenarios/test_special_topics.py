@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from anabranch.adapters.spark.quarantine import QuarantineFullError
-from anabranch.runs.states import State
+from anabranch.runs.states import Event, State
 from anabranch.validate.report import Verdict
 from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import Record, eventually
@@ -277,10 +277,13 @@ def test_poison_is_set_aside_with_all_that_is_known_and_too_much_of_it_stops_the
 
     file = shop.workplace.folder / "pipelines" / "orders.yaml"
     file.write_text(file.read_text().replace("maxRecords: 2", "maxRecords: 4"))
-    run = shop.again(run.run_id)
-    assert shop.apply(run, watch := Onlooker()).verdict is Verdict.ACCEPTED
-    assert watch.seen == [run.plan.slices[1].id]
-    aside = shop.quarantined()
+    full = shop.again(run.run_id)
+    assert refusal(shop.apply, full, Onlooker()).code == "plan.pipeline-changed", "the cap is part of the plan"
+    with full.hold() as hold:
+        hold.move(Event.CANCEL)
+    run = shop.plan(slices=2)
+    assert shop.apply(run).verdict is Verdict.ACCEPTED
+    aside = [row for row in shop.quarantined() if row["run"] == run.run_id]
     assert {row["offset"]: (row["value"], row["reason"]) for row in aside} == poison
     assert [(row["topic"], row["partition"], row["run"], row["key"]) for row in aside] == [
         (shop.topic, 0, run.run_id, f"k{place}".encode()) for place in poison

@@ -22,7 +22,7 @@ STATELESS: dict[str, Any] = {
     "source": {"topic": "orders", "format": "json", "schema": {"id": "string", "at": "timestamp"}},
     "eventTime": {"field": "at", "format": "iso8601", "slack": "1h"},
     "transform": {"python": "transforms.orders:transform", "allow": ["current_timestamp"]},
-    "target": {"table": "shop.orders", "keys": ["id"], "schema": {"id": "string"}},
+    "target": {"table": "shop.orders", "keys": ["id"], "schema": {"id": "string"}, "partitionBy": "day"},
     "lookups": {"rates": "shop.rates"},
     "consumerGroup": "orders",
     "live": {"maxLagRecords": 5, "maxLatency": "2m"},

@@ -103,8 +103,8 @@ class Quarantine:
         return QuarantineFullError(
             f"{before + count} records can't be decoded, and the pipeline allows {self._cap}. The next ones: {places}.",
             untouched="No row of these records was written, and none of them was set aside; they are in the topic.",
-            next_step=f"mend the schema or the producer; or allow more with quarantine.maxRecords in the pipeline; "
-            f"those before are in {self.table}",
+            next_step="fix the schema or the producer; or raise quarantine.maxRecords in the pipeline and, for a "
+            f"backfill, cancel the run and plan again. Records set aside before are in {self.table}",
             records=before + count,
             allowed=self._cap,
         )
