@@ -49,11 +49,16 @@ class Log:
         self.kinds.append("control")
 
     def compact(self, gone: set[int], batches_gone: set[int]) -> None:
-        """Take records out: their batches stay, emptied or not, but for those that go too."""
+        """Take records out: their batches stay, emptied or not, but for those that go too.
+
+        The log cleaner keeps an abort marker for as long as the broker lists its transaction as aborted.
+        """
+        markers = {batch.first for batch in self.batches if batch.aborts}
+        gone = gone - markers
         kept = []
         for number, batch in enumerate(self.batches):
             offsets = range(batch.first, batch.last + 1)
-            if number in batches_gone:
+            if number in batches_gone and not batch.aborts:
                 gone = gone | set(offsets)
             else:
                 kept.append(replace(batch, records=sum(offset not in gone for offset in offsets)))
