@@ -78,7 +78,7 @@ def slice_skipped(patch: Patch) -> None:
 
 
 def slice_twice(patch: Patch) -> None:
-    patch.setattr(Replayer, "_remaining", lambda self, wanted: iter([(self.lanes[0], piece) for piece in wanted]))
+    patch.setattr(Replayer, "_remaining", lambda self, wanted: iter([(self.lanes[0], step.slice) for step in wanted]))
 
 
 def uncommitted(patch: Patch) -> None:

@@ -184,7 +184,7 @@ def test_a_slice_says_how_far_it_is_before_anything_is_committed(new_shop: Calla
     shop = new_shop()
     shop.produce(wide(hours(each=100)))
     shop.live()
-    limited(shop, 2 * SLOW)
+    limited(shop, SLOW // 2)
     run = shop.plan(slices=2)
     watch = Throttling(shop=shop, run=run.run_id, after=3600)
     first: list[int] = []
