@@ -23,11 +23,11 @@ from bench import by_hand
 from bench.workbench import TOPIC, Bench, Quiet, alternating, bench, fill, keep, prepare, write_contract
 from pyspark.sql import SparkSession
 
-from anabranch.adapters.spark.target_table import spark_name
-from anabranch.replay.replayer import End
+from anabranch.adapters.spark.write.target_table import spark_name
+from anabranch.app.backfill import BackfillRun, submit_contract
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.states import ACTIVE, State
-from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_LIFECYCLE_RECORDS", "12000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -45,32 +45,32 @@ def production(place: Bench, spark: SparkSession) -> None:
     """All rows where the pipeline writes them, and twice more for the way by hand: as they are, and corrected."""
     raw = spark.read.format("kafka").options(**by_hand.source(place.bootstrap, TOPIC)).load()
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
-    by_hand.rows(raw).writeTo(spark_name(place.workplace.catalog, TOPIC)).append()
+    by_hand.rows(raw).writeTo(spark_name(place.project_context.catalog, TOPIC)).append()
     for name in ("orders", "corrected"):
-        table = spark_name(place.workplace.catalog, f"hand.{name}")
+        table = spark_name(place.project_context.catalog, f"hand.{name}")
         by_hand.create(spark, table)
         by_hand.rows(raw).writeTo(table).append()
 
 
 def insert_overwrite(place: Bench, spark: SparkSession) -> None:
-    orders, corrected = (spark_name(place.workplace.catalog, f"hand.{name}") for name in ("orders", "corrected"))
+    orders, corrected = (spark_name(place.project_context.catalog, f"hand.{name}") for name in ("orders", "corrected"))
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     spark.sql(f"INSERT OVERWRITE {orders} SELECT * FROM {corrected}")  # noqa: S608 - both names are ours
 
 
 @contextmanager
 def run_of(place: Bench, file: Path) -> Iterator[BackfillRun]:
-    with place.workplace.store() as store:
-        run = submit_contract(place.workplace, store, file, now=now(), actor="bench")
-        yield BackfillRun(place.workplace, store, run.id)
+    with place.project_context.store() as store:
+        run = submit_contract(place.project_context, store, file, now=now(), actor="bench")
+        yield BackfillRun(place.project_context, store, run.id)
 
 
 def finish(run: BackfillRun) -> None:
     """Replay what is missing, and validate."""
-    with run.hold() as hold:
-        if run.replay(hold, Quiet()) is not End.STAGED:
+    with run.lease() as lease:
+        if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
             raise AssertionError("the replay did not come to its end")
-        run.validate(hold, now())
+        run.validate(lease, now())
     if run.run.state is not State.VALIDATED:
         raise AssertionError(f"the run is {run.run.state.value}")
 
@@ -93,7 +93,7 @@ def killed(place: Bench, file: Path, after: int) -> float:
 
 def committed(place: Bench) -> list[JournalEntry]:
     """The slices of the one active run that are there, in order."""
-    with place.workplace.store() as store:
+    with place.project_context.store() as store:
         journals = [store.reader.journal(run.id) for run in store.reader.runs(states=ACTIVE)]
         entries = [entry for journal in journals for entry in journal if entry.step == "slice"]
     return [entry for entry in entries if entry.outcome is Outcome.SUCCEEDED]
@@ -114,13 +114,13 @@ def lost(notes: Sequence[str], at: float, there: set[str]) -> float:
 
 
 def promote(run: BackfillRun) -> None:
-    with run.hold() as hold:
-        run.promote(hold, Quiet(), now())
+    with run.lease() as lease:
+        run.promote(lease, Quiet(), now())
 
 
 def roll_back(run: BackfillRun) -> None:
-    with run.hold() as hold:
-        run.roll_back(hold, "measured")
+    with run.lease() as lease:
+        run.roll_back(lease, "measured")
 
 
 def memory(spark: SparkSession) -> float:
@@ -135,7 +135,7 @@ def memory(spark: SparkSession) -> float:
 
 def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap, RECORDS, span=timedelta(hours=HOURS))
-    spark = place.workplace.spark("bench")
+    spark = place.project_context.spark("bench")
     prepare(place, spark)
     production(place, spark)
     theirs = {"insert_overwrite": lambda: insert_overwrite(place, spark)}
@@ -145,8 +145,8 @@ def measure(place: Bench) -> dict[str, object]:
         ours = {"promote": lambda: promote(small), "rollback": lambda: roll_back(small)}
         # Beside the same work as the large one: a machine that has just overwritten millions of rows is a busy one.
         quick = alternating({**ours, **theirs}, ROUNDS)
-        with small.hold() as hold:
-            small.close(hold, now(), forfeit="measured")
+        with small.lease() as lease:
+            small.close(lease, now(), forfeit="measured")
     large = write_contract(place, "large", HOURS)
     losses = [killed(place, large, after) for after in KILLED_AFTER]
     sys.stderr.write(f"  lost by each kill, in slices: {[round(each, 2) for each in losses]}\n")

@@ -20,15 +20,15 @@ from threading import Event, Thread
 from bench.workbench import PARTITIONS, TOPIC, Bench, Quiet, bench, fill, keep, order, write_contract
 from confluent_kafka import Producer
 
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.live_watch import LiveWatch
+from anabranch.app.planning import plan_backfill
 from anabranch.contract.load import load_pipelines
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
-from anabranch.plan.live_seen import Sample
-from anabranch.replay.replayer import End
+from anabranch.readiness.live_samples import Sample
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event as Move
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.live_watch import LiveWatch
-from anabranch.wiring.planning import plan_backfill
 
 RECORDS = int(os.environ.get("BENCH_LAG_RECORDS", "1000000"))
 SLICE, PER_SECOND, LIMIT = 50_000, 500, "4MiB"
@@ -69,17 +69,17 @@ def limited(place: Bench) -> Path:
 
 def replay(place: Bench, file: Path) -> float:
     """Seconds of the whole replay, which is given up after that."""
-    planned = plan_backfill(place.workplace, file, now=datetime.now(timezone.utc), offsets_per_slice=SLICE)
-    with place.workplace.store() as store:
+    planned = plan_backfill(place.project_context, file, now=datetime.now(timezone.utc), offsets_per_slice=SLICE)
+    with place.project_context.store() as store:
         submitted = submit(store, planned.plan, planned.asked.contract, now=datetime.now(timezone.utc), actor="bench")
-        run = BackfillRun(place.workplace, store, submitted.id)
-        with run.hold() as hold:
+        run = BackfillRun(place.project_context, store, submitted.id)
+        with run.lease() as lease:
             started = time.monotonic()
-            if run.replay(hold, Quiet()) is not End.STAGED:
+            if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
                 raise AssertionError("the replay did not come to its end")
             took = time.monotonic() - started
-            hold.move(Move.CANCEL)
-            run.close(hold, datetime.now(timezone.utc), forfeit="measured")
+            lease.transition(Move.CANCEL)
+            run.close(lease, datetime.now(timezone.utc), forfeit="measured")
     return took
 
 
@@ -98,12 +98,12 @@ def caught_up(live: LivePipeline) -> None:
 
 def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap, RECORDS)
-    live = LivePipeline(place.workplace, "orders")
-    live.start(Pace(interval_seconds=1.0))
+    live = LivePipeline(place.project_context, "orders")
+    live.start(LivePace(interval_seconds=1.0))
     try:
         caught_up(live)
-        place.workplace.spark("bench").range(1).count()
-        watch = LiveWatch(place.workplace, load_pipelines(place.workplace.loaded)["orders"].pipeline)
+        place.project_context.spark("bench").range(1).count()
+        watch = LiveWatch(place.project_context, load_pipelines(place.project_context.loaded)["orders"].pipeline)
         with orders_coming_in(place.bootstrap), watch.watching():
             time.sleep(WITHOUT_SECONDS)
             with watch.replaying():

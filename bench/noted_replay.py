@@ -13,9 +13,9 @@ from typing import Any
 from bench.lifecycle import run_of
 from bench.workbench import Bench, Quiet
 
-from anabranch.adapters.spark.append_slices import AppendSliceWriter
+from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
+from anabranch.app.project_context import open_project
 from anabranch.plan.slices import Slice
-from anabranch.wiring.workplace import open_workplace
 
 
 def noting(notes: Path) -> None:
@@ -38,8 +38,8 @@ def note(notes: Path, word: str, piece: Slice) -> None:
 def main() -> None:
     folder, contract, notes = (Path(each) for each in sys.argv[1:])
     noting(notes)
-    with run_of(Bench(open_workplace(folder, "dev")), contract) as run, run.hold() as hold:
-        run.replay(hold, Quiet())
+    with run_of(Bench(open_project(folder, "dev")), contract) as run, run.lease() as lease:
+        run.replay(lease, Quiet())
 
 
 if __name__ == "__main__":

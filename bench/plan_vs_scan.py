@@ -14,13 +14,13 @@ from pyiceberg.transforms import HourTransform
 from pyiceberg.types import NestedField, StringType, TimestamptzType
 
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import ProjectContext
+from anabranch.app.zones import PipelineZones
 from anabranch.contract.load import load_pipelines
-from anabranch.plan.completeness import Moments
-from anabranch.plan.zone_spans import HOUR, Span
-from anabranch.plan.zones import BLOCK, Zone
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import Workplace
-from anabranch.wiring.zones import PipelineZones
+from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
+from anabranch.plan.offsets.zones import BLOCK, Zone
 
 DAYS, PER_DAY, ROUNDS = 30, 40_000, 5
 NOW = DAY + timedelta(days=40)
@@ -28,8 +28,8 @@ FROM, TO = "2025-06-15T10:00:00Z", "2025-06-15T11:00:00Z"
 SCHEMA = Schema(NestedField(1, "order_id", StringType()), NestedField(2, "ordered_at", TimestamptzType()))
 
 
-def make_table(workplace: Workplace) -> None:
-    tables = workplace.catalog.open()
+def make_table(project_context: ProjectContext) -> None:
+    tables = project_context.catalog.open()
     tables.create_namespace("shop")
     spec = PartitionSpec(PartitionField(2, 1000, HourTransform(), "ordered_at_hour"))
     table = tables.create_table(TABLE, SCHEMA, partition_spec=spec)
@@ -62,14 +62,14 @@ def scan(bootstrap: str, total: int) -> None:
         raise AssertionError(f"the scan found {found} events")
 
 
-def month_of_64(workplace: Workplace) -> float:
+def month_of_64(project_context: ProjectContext) -> float:
     """Seconds to look up one hour in a map of 64 partitions and 30 days, a zone for every five minutes."""
-    zones, key, five = IcebergZones(workplace.catalog.open(), "shop.month"), MapKey("u", "r"), HOUR // 12
+    zones, key, five = IcebergZones(project_context.catalog.open(), "shop.month"), MapKey("u", "r"), HOUR // 12
     blocks = [(n * BLOCK, (n + 1) * BLOCK, n * five, (n + 1) * five - 1) for n in range(DAYS * 24 * 12)]
     zones.add(
         key,
         (
-            Zone(p, start, end, BLOCK, 10**6, 0, (Span(low, high, BLOCK, start, end),), 0, 0)
+            Zone(p, start, end, BLOCK, 10**6, 0, (ZoneSpan(low, high, BLOCK, start, end),), 0, 0)
             for p in range(64)
             for start, end, low, high in blocks
         ),
@@ -78,17 +78,17 @@ def month_of_64(workplace: Workplace) -> float:
 
 
 def measure(place: Bench) -> dict[str, object]:
-    workplace = place.workplace
-    make_table(workplace)
+    project_context = place.project_context
+    make_table(project_context)
     total = DAYS * PER_DAY
     fill(place.bootstrap, total, span=timedelta(days=DAYS))
-    zones = PipelineZones(workplace, load_pipelines(workplace.loaded)["orders"])
+    zones = PipelineZones(project_context, load_pipelines(project_context.loaded)["orders"])
     zones.build(zones.missing(), lambda _: None)
     contract = hour_of(place.folder / "contracts" / "fix-currency.yaml")
-    planned = plan_backfill(workplace, contract, now=NOW)
+    planned = plan_backfill(project_context, contract, now=NOW)
     times = alternating(
         {
-            "plan": lambda: plan_backfill(workplace, contract, now=NOW),
+            "plan": lambda: plan_backfill(project_context, contract, now=NOW),
             "full scan": lambda: scan(place.bootstrap, total),
         },
         ROUNDS,
@@ -98,7 +98,7 @@ def measure(place: Bench) -> dict[str, object]:
         "plan_seconds": round(times["plan"], 3),
         "full_scan_records": total,
         "plan_read_amplification": round(planned.outlook.map.amplification or 0, 3),
-        "zone_lookup_64_partitions_30_days_seconds": round(month_of_64(workplace), 3),
+        "zone_lookup_64_partitions_30_days_seconds": round(month_of_64(project_context), 3),
     }
 
 

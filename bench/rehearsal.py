@@ -11,57 +11,57 @@ from datetime import datetime, timezone
 
 from bench.workbench import Bench, Quiet, bench, fill, keep, prepare, seconds, write_contract
 
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.forecast import forecast_backfill
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import ProjectContext
+from anabranch.app.rehearsal import Rehearsal
 from anabranch.plan.planner import Planned
 from anabranch.runs.states import Event
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.prospect import look_at_prospect
-from anabranch.wiring.rehearsal import Rehearsal
-from anabranch.wiring.workplace import Workplace
 
 SLICE, TIMES, ROUNDS = 40_000, 20, 3
 REHEARSED = SLICE * 5 // 2
-"""Two and a half slices: see `plan/pieces.py`."""
+"""Two and a half slices: see `readiness/rehearsal_slices.py`."""
 RECORDS = REHEARSED * TIMES
 
 
-def predicted(workplace: Workplace, planned: Planned) -> tuple[float, int]:
+def predicted(project_context: ProjectContext, planned: Planned) -> tuple[float, int]:
     """Seconds of the whole replay by a rehearsal of a twentieth, and how many records that rehearsal replayed."""
     asked = planned.asked
-    with workplace.store() as store:
-        spark = workplace.spark("bench")
-        found, _ = Rehearsal(workplace, store, planned.plan, asked.backfill, asked.pipeline, "bench", spark)(
+    with project_context.store() as store:
+        spark = project_context.spark("bench")
+        found, _ = Rehearsal(project_context, store, planned.plan, asked.backfill, asked.pipeline, "bench", spark)(
             datetime.now(timezone.utc)
         )
-    window = look_at_prospect(workplace, planned, datetime.now(timezone.utc), found).window
+    window = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found).window
     if window is None:
         raise AssertionError("there was a rehearsal, and there is no window")
     return window.replay.total_seconds(), found.records
 
 
-def measured(workplace: Workplace, planned: Planned) -> float:
+def measured(project_context: ProjectContext, planned: Planned) -> float:
     """Seconds of the whole replay, from the first look at the world to the last slice; then all is removed again."""
-    with workplace.store() as store:
+    with project_context.store() as store:
         now = datetime.now(timezone.utc)
         submitted = submit(store, planned.plan, planned.asked.contract, now=now, actor="bench")
-        run = BackfillRun(workplace, store, submitted.id)
-        with run.hold() as hold:
-            took = seconds(lambda: run.replay(hold, Quiet()))
-            hold.move(Event.CANCEL)
-            run.close(hold, datetime.now(timezone.utc), forfeit="measured")
+        run = BackfillRun(project_context, store, submitted.id)
+        with run.lease() as lease:
+            took = seconds(lambda: run.replay(lease, Quiet()))
+            lease.transition(Event.CANCEL)
+            run.close(lease, datetime.now(timezone.utc), forfeit="measured")
     return took
 
 
 def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap, RECORDS)
-    prepare(place, place.workplace.spark("bench"))
+    prepare(place, place.project_context.spark("bench"))
     contract = write_contract(place, "day")
     pairs = []
     for _ in range(ROUNDS):
         now = datetime.now(timezone.utc)
-        planned = plan_backfill(place.workplace, contract, now=now, offsets_per_slice=SLICE)
-        told, records = predicted(place.workplace, planned)
-        took = measured(place.workplace, planned)
+        planned = plan_backfill(place.project_context, contract, now=now, offsets_per_slice=SLICE)
+        told, records = predicted(place.project_context, planned)
+        took = measured(place.project_context, planned)
         pairs.append((told, took))
         sys.stderr.write(f"  {records:,} records rehearsed of {RECORDS:,}: {told:.1f} s told, {took:.1f} s taken\n")
     ratios = sorted(told / took for told, took in pairs)

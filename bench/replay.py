@@ -32,10 +32,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
-from anabranch.adapters.spark.target_table import spark_name
-from anabranch.replay.replayer import End
+from anabranch.adapters.spark.write.target_table import spark_name
+from anabranch.app.backfill import BackfillRun, submit_contract
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event
-from anabranch.wiring.backfill import BackfillRun, submit_contract
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "8000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -47,21 +47,21 @@ PLAIN = ("plain_stream", "plain_batch")
 
 def replay(place: Bench, file: Path, check: bool = False) -> None:
     """One run from its plan to its staged rows, given up after that."""
-    with place.workplace.store() as store:
-        run = submit_contract(place.workplace, store, file, now=datetime.now(timezone.utc), actor="bench")
-        backfill = BackfillRun(place.workplace, store, run.id)
-        with backfill.hold() as hold:
-            if backfill.replay(hold, Quiet()) is not End.STAGED:
+    with place.project_context.store() as store:
+        run = submit_contract(place.project_context, store, file, now=datetime.now(timezone.utc), actor="bench")
+        backfill = BackfillRun(place.project_context, store, run.id)
+        with backfill.lease() as lease:
+            if backfill.replay(lease, Quiet()) is not ReplayEnd.STAGED:
                 raise AssertionError("the replay did not come to its end")
             if check:
-                require_same(place, backfill.staging(hold).branch)
-            hold.move(Event.CANCEL)
-            backfill.close(hold, datetime.now(timezone.utc), forfeit="measured")
+                require_same(place, backfill.staging(lease).branch)
+            lease.transition(Event.CANCEL)
+            backfill.close(lease, datetime.now(timezone.utc), forfeit="measured")
 
 
 def require_same(place: Bench, branch: str) -> None:
     """All contestants must have made the same rows, in all columns, each as often."""
-    spark, catalog = place.workplace.spark("bench"), place.workplace.catalog
+    spark, catalog = place.project_context.spark("bench"), place.project_context.catalog
     ours = digest(spark.read.option("branch", branch).table(spark_name(catalog, TABLE)))
     for name in (*PLAIN, "tuned_batch"):
         theirs = digest(spark.table(spark_name(catalog, f"hand.{name}")))
@@ -78,13 +78,13 @@ def digest(rows: DataFrame) -> tuple[int, Decimal]:
 
 def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap, RECORDS)
-    spark = place.workplace.spark("bench")
+    spark = place.project_context.spark("bench")
     prepare(place, spark)
     file = write_contract(place, "day")
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
 
     def table(name: str) -> str:
-        return spark_name(place.workplace.catalog, f"hand.{name}")
+        return spark_name(place.project_context.catalog, f"hand.{name}")
 
     def tuned() -> None:
         """In our own session, with all that we have tuned in it."""
@@ -92,8 +92,8 @@ def measure(place: Bench) -> dict[str, object]:
         by_hand.tuned_batch(spark, place.bootstrap, TOPIC, table("tuned_batch"))
 
     jars = [str(jar) for jar in ArtifactCache().fetch(locked("spark"))]
-    memory = place.workplace.loaded.settings.spark.driver_memory
-    with plain_session(jars, place.workplace.catalog.spark_options(), memory) as plain:
+    memory = place.project_context.loaded.settings.spark.driver_memory
+    with plain_session(jars, place.project_context.catalog.spark_options(), memory) as plain:
         contestants: dict[str, Callable[[], None]] = {
             name: partial(plain.run, name, place.bootstrap, TOPIC, table(name)) for name in PLAIN
         }

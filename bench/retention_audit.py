@@ -10,7 +10,7 @@ from bench.workbench import Bench, bench, keep, seconds
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from anabranch.wiring.retention import audit_retention
+from anabranch.app.retention import audit_retention
 
 TOPICS, PARTITIONS, RECORDS, ROUNDS = 200, 3, 20, 5
 
@@ -33,11 +33,13 @@ def fill(bootstrap: str) -> None:
 
 def measure(place: Bench) -> dict[str, object]:
     fill(place.bootstrap)
-    found = audit_retention(place.workplace, now=datetime.now(timezone.utc))
+    found = audit_retention(place.project_context, now=datetime.now(timezone.utc))
     told = sum(each.promise is not None for each in found.topics)
     if told != TOPICS:
         raise AssertionError(f"the audit knows of {told} topics")
-    rounds = [seconds(lambda: audit_retention(place.workplace, now=datetime.now(timezone.utc))) for _ in range(ROUNDS)]
+    rounds = [
+        seconds(lambda: audit_retention(place.project_context, now=datetime.now(timezone.utc))) for _ in range(ROUNDS)
+    ]
     return {f"retention_audit_seconds_{TOPICS}_topics": round(statistics.median(rounds), 3)}
 
 

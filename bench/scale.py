@@ -19,12 +19,12 @@ from pathlib import Path
 from bench.workbench import PARTITIONS, TABLE, Bench, Quiet, bench, fill, keep, prepare, seconds, write_contract
 from tests.fixtures.spark_cluster import spark_cluster
 
-from anabranch.adapters.spark.session import stop_spark
-from anabranch.replay.replayer import End
+from anabranch.adapters.spark.session.session import stop_spark
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import open_project
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import open_workplace
 
 RECORDS = int(os.environ.get("BENCH_SCALE_RECORDS", "500000"))
 HERE = "local[*,4]"
@@ -43,8 +43,8 @@ def on(place: Bench, master: str, options: dict[str, object] | None = None) -> I
     was = file.read_text()
     asked = f"master: {master}\n        options: {json.dumps(options or {})}"
     file.write_text(was.replace(f"master: {HERE}", asked, 1))
-    there = Bench(open_workplace(place.folder, "dev"))
-    spark = there.workplace.spark("bench")
+    there = Bench(open_project(place.folder, "dev"))
+    spark = there.project_context.spark("bench")
     try:
         yield there
     finally:
@@ -55,26 +55,26 @@ def on(place: Bench, master: str, options: dict[str, object] | None = None) -> I
 def replay(place: Bench, file: Path, slices: int) -> tuple[float, str]:
     """Seconds from the first look to the last slice, and a digest of all rows that were staged."""
     now = datetime.now(timezone.utc)
-    planned = plan_backfill(place.workplace, file, now=now, offsets_per_slice=-(-RECORDS // slices))
-    with place.workplace.store() as store:
+    planned = plan_backfill(place.project_context, file, now=now, offsets_per_slice=-(-RECORDS // slices))
+    with place.project_context.store() as store:
         submitted = submit(store, planned.plan, planned.asked.contract, now=now, actor="bench")
-        run = BackfillRun(place.workplace, store, submitted.id)
-        with run.hold() as hold:
+        run = BackfillRun(place.project_context, store, submitted.id)
+        with run.lease() as lease:
 
             def work() -> None:
-                if run.replay(hold, Quiet()) is not End.STAGED:
+                if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
                     raise AssertionError("the replay did not come to its end")
 
             took = seconds(work)
-            made = digest(place, run.staging(hold).branch)
-            hold.move(Event.CANCEL)
-            run.close(hold, datetime.now(timezone.utc), forfeit="measured")
+            made = digest(place, run.staging(lease).branch)
+            lease.transition(Event.CANCEL)
+            run.close(lease, datetime.now(timezone.utc), forfeit="measured")
     return took, made
 
 
 def digest(place: Bench, branch: str) -> str:
     """Of the rows in the order of their keys, whatever file they are in."""
-    rows = place.workplace.catalog.open().load_table(TABLE).scan().use_ref(branch).to_arrow().sort_by("order_id")
+    rows = place.project_context.catalog.open().load_table(TABLE).scan().use_ref(branch).to_arrow().sort_by("order_id")
     seen = hashlib.sha256()
     for column in rows.column_names:
         seen.update(json.dumps(rows[column].to_pylist(), default=str).encode())
@@ -94,7 +94,7 @@ def rate(place: Bench, file: Path, what: str, slices: int) -> tuple[int, str]:
 def by_slices(place: Bench, found: dict[str, int]) -> str:
     file = write_contract(place, "day")
     with on(place, HERE) as here:
-        prepare(here, here.workplace.spark("bench"))
+        prepare(here, here.project_context.spark("bench"))
         for slices in (1, 4, 16):
             found[str(slices)], rows = rate(here, file, f"{slices} slices", slices)
     return rows
@@ -116,7 +116,7 @@ def by_partitions(found: dict[str, int]) -> None:
         with bench() as place:
             fill(place.bootstrap, RECORDS, partitions=partitions)
             with on(place, HERE) as here:
-                prepare(here, here.workplace.spark("bench"))
+                prepare(here, here.project_context.spark("bench"))
                 file = write_contract(here, "day")
                 found[str(partitions)], _ = rate(here, file, f"{partitions} partitions", 1)
 

@@ -18,11 +18,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from anabranch.adapters.embedded.stack import EmbeddedKafka
-from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import load_transform, ship
+from anabranch.adapters.spark.transform.load import load_transform, ship
+from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.contract.load import load_pipelines
 from anabranch.project.scaffold import plan_project, write_project
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 RESULTS = Path("build/bench.json")
 TOPIC = TABLE = "shop.orders"
@@ -35,15 +35,15 @@ PARTITIONS = 4
 class Bench:
     """A project of the sample's shape with a broker of its own."""
 
-    workplace: Workplace
+    project_context: ProjectContext
 
     @property
     def bootstrap(self) -> str:
-        return self.workplace.kafka.bootstrap
+        return self.project_context.kafka.bootstrap
 
     @property
     def folder(self) -> Path:
-        return self.workplace.folder
+        return self.project_context.folder
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def bench() -> Iterator[Bench]:
         kafka = EmbeddedKafka(folder / ".anabranch")
         kafka.up(1, patience=120)
         try:
-            yield Bench(open_workplace(folder, "dev"))
+            yield Bench(open_project(folder, "dev"))
         finally:
             kafka.down()
 
@@ -87,11 +87,11 @@ def order(number: int, at: datetime) -> bytes:
 
 def prepare(place: Bench, spark: SparkSession) -> None:
     """The target as live would have made it, with a first commit for the plan to start from."""
-    pipeline = load_pipelines(place.workplace.loaded)["orders"].pipeline
+    pipeline = load_pipelines(place.project_context.loaded)["orders"].pipeline
     transform = load_transform(place.folder, pipeline)
     ship(spark, transform, pipeline)
-    ensure_target(spark, place.workplace.catalog, pipeline, transform)
-    table = place.workplace.catalog.open().load_table(TABLE)
+    ensure_target(spark, place.project_context.catalog, pipeline, transform)
+    table = place.project_context.catalog.open().load_table(TABLE)
     table.append(table.schema().as_arrow().empty_table())
 
 

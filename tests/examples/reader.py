@@ -21,14 +21,14 @@ from pyiceberg.table import Table
 
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.app.backfill import BackfillRun, submit_contract
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import open_project
 from anabranch.contract.load import LoadedPipeline, load_contract, load_pipelines
 from anabranch.live.driver import Driver
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.plan.plan import Plan
 from anabranch.validate.report import Report
-from anabranch.wiring.backfill import BackfillRun, submit_contract
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import open_workplace
 from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.backfills import Onlooker
@@ -103,9 +103,9 @@ class Reader:
     def _start(self, name: str) -> None:
         stop = Event()
         driver = Driver(
-            open_workplace(self.folder),
+            open_project(self.folder),
             self._pipeline(name),
-            Pace(interval_seconds=0.5),
+            LivePace(interval_seconds=0.5),
             stop,
             say=lambda _: None,
             session=self.spark.session,
@@ -128,7 +128,7 @@ class Reader:
             _, running = self._live[name]
             if running.done():
                 running.result()  # raises why it ended
-            tables = open_workplace(self.folder).catalog.open()
+            tables = open_project(self.folder).catalog.open()
             if not tables.table_exists(pipeline.target.table):
                 return False
             table = tables.load_table(pipeline.target.table)
@@ -149,29 +149,31 @@ class Reader:
     # Backfills.
 
     def _plan(self, contract: Path) -> None:
-        workplace = open_workplace(self.folder)
-        name = load_contract(workplace.loaded, contract).pipeline.name
+        project_context = open_project(self.folder)
+        name = load_contract(project_context.loaded, contract).pipeline.name
         self._await_caught_up(name)
-        plan = plan_backfill(workplace, contract, now=NOW).plan
+        plan = plan_backfill(project_context, contract, now=NOW).plan
         self.repairs[name] = Repair(plan, self.rows(plan.target.table))
 
     def _apply(self, contract: Path) -> None:
-        workplace, repair = open_workplace(self.folder), self._last
+        project_context, repair = open_project(self.folder), self._last
         moment = NOW + next(self._seconds) * timedelta(seconds=1)
         run = BackfillRun(
-            workplace, self.store, submit_contract(workplace, self.store, contract, now=moment, actor="ann").id
+            project_context,
+            self.store,
+            submit_contract(project_context, self.store, contract, now=moment, actor="ann").id,
         )
         run.__dict__["_spark"] = self.spark.session
         repair.run = run
-        with run.hold() as hold:
-            run.replay(hold, Onlooker())
-            repair.report = run.validate(hold, NOW)
+        with run.lease() as lease:
+            run.replay(lease, Onlooker())
+            repair.report = run.validate(lease, NOW)
 
     def _promote(self) -> None:
         repair = self._last
         assert repair.run is not None
-        with repair.run.hold() as hold:
-            repair.run.promote(hold, Onlooker(), NOW)
+        with repair.run.lease() as lease:
+            repair.run.promote(lease, Onlooker(), NOW)
         repair.rows = self.rows(repair.plan.target.table)
 
     @property
@@ -180,11 +182,11 @@ class Reader:
 
     def rows(self, table: str) -> Rows:
         """The table's rows, each a tuple in the order of its columns."""
-        found = open_workplace(self.folder).catalog.open().load_table(table).scan().to_arrow().to_pylist()
+        found = open_project(self.folder).catalog.open().load_table(table).scan().to_arrow().to_pylist()
         return Counter(tuple(row.values()) for row in found)
 
     def _pipeline(self, name: str) -> LoadedPipeline:
-        return load_pipelines(open_workplace(self.folder).loaded)[name]
+        return load_pipelines(open_project(self.folder).loaded)[name]
 
     def leave(self) -> None:
         """Stop what is still running."""

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from anabranch.plan.completeness import Proof
+from anabranch.app.project_context import open_project
+from anabranch.plan.offsets.completeness import Proof
 from anabranch.validate.report import Verdict
-from anabranch.wiring.workplace import open_workplace
 from tests.examples import auctions
 from tests.examples.auctions import FOUR, HALF, HOUR, TEN, Bid, Rows
 from tests.examples.reader import Reader, commands
@@ -45,10 +45,10 @@ def house(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("ANABRANCH_KAFKA__BOOTSTRAP", kafka.bootstrap)
         environment.setenv("ANABRANCH_CATALOG__NAME", f"nexmark_{uuid4().hex[:12]}")
-        workplace = open_workplace(folder)
-        for key, value in workplace.catalog.spark_options().items():
+        project_context = open_project(folder)
+        for key, value in project_context.catalog.spark_options().items():
             spark.session.conf.set(key, value)
-        reader = Reader(folder, kafka, spark, workplace.store())
+        reader = Reader(folder, kafka, spark, project_context.store())
         try:
             for command in commands(EXAMPLE / "README.md"):
                 reader.type(command)
@@ -87,7 +87,7 @@ def test_bids_that_live_dropped_as_late_are_told(
 
 
 def test_the_hottest_item_is_picked_from_the_counts(house: Reader) -> None:
-    catalog = open_workplace(house.folder).catalog.name
+    catalog = open_project(house.folder).catalog.name
     query = (house.folder / "queries" / "hottest.sql").read_text().replace("nexmark.", f"{catalog}.nexmark.")
     found = Counter(
         (row.window_start.astimezone(FOUR.tzinfo), row.window_end.astimezone(FOUR.tzinfo), row.auction, row.bids)

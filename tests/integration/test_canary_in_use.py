@@ -20,7 +20,7 @@ from tests.fixtures.leaks import command_lines, leaked, leaks_below
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.spark import CANARY, SECRET_OPTION, SparkForTests
 
-from anabranch.wiring.workplace import open_workplace
+from anabranch.app.project_context import open_project
 
 USER = "canary_user"
 CONTEXT = """\
@@ -92,7 +92,7 @@ def place(postgres_server: PostgresServer, postgres_database: URL, port: int, tm
 def test_a_database_with_a_password(place: Place, postgres_database: URL, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in place.secrets.environment.items():
         monkeypatch.setenv(name, value)
-    with open_workplace(place.project, "team").store() as store:
+    with open_project(place.project, "team").store() as store:
         store.writer.record_act("test.act", actor="ada", details={"reason": "to have a record"})
 
     quick = [word for name in ("jars", "memory", "disk", "spark") for word in ("--skip", name)]

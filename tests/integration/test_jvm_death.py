@@ -14,8 +14,8 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
-from anabranch.adapters.spark.jvm import JvmDiedError, jvm_death_reported
-from anabranch.adapters.spark.session import start_spark, stop_spark
+from anabranch.adapters.spark.session.jvm import JvmDiedError, jvm_death_reported
+from anabranch.adapters.spark.session.session import start_spark, stop_spark
 from anabranch.cli.app import app
 from anabranch.cli.main import main
 

@@ -18,8 +18,8 @@ from anabranch.adapters.kafka.answering import answering as kafka_answering
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.topics import KafkaUnreachableError
 from anabranch.adapters.sql.store import open_store
-from anabranch.runs.hold import Hold, holding
-from anabranch.wiring.service_probes import database_answers
+from anabranch.app.service_probes import database_answers
+from anabranch.runs.run_lease import RunLease, acquire_run_lease
 
 TTL = timedelta(seconds=3)
 
@@ -50,13 +50,13 @@ def test_a_control_database_that_is_away_does_not_answer_and_the_lease_outlives_
     url = f"postgresql://{postgres_database.username}@127.0.0.1:{away.port}/{postgres_database.database}"
     shop = Shop(tmp_path, lake_of(tmp_path), open_store(url))
     shop.submit_validated()
-    with holding(shop.store, "run1", holder="driver", actor="ann", ttl=TTL) as hold:
-        assert database_answers(hold)
+    with acquire_run_lease(shop.store, "run1", holder="driver", actor="ann", ttl=TTL) as lease:
+        assert database_answers(lease)
         away.go_away()
-        assert not database_answers(hold)
+        assert not database_answers(lease)
         away.return_()
-        assert database_answers(hold)
-        _require_renewed(hold)
+        assert database_answers(lease)
+        _require_renewed(lease)
     shop.close()
 
 
@@ -95,10 +95,10 @@ def lake_of(folder: Path) -> IcebergCatalog:
     return embedded.catalog("lake")
 
 
-def _require_renewed(hold: Hold) -> None:
+def _require_renewed(lease: RunLease) -> None:
     """The lease is renewed again, and still under the same epoch."""
     from tests.fixtures.broker import eventually
 
-    before = hold.reader.lease(hold.run_id).expires_at
-    eventually(lambda: hold.reader.lease(hold.run_id).expires_at != before)
-    hold.require()
+    before = lease.reader.lease(lease.run_id).expires_at
+    eventually(lambda: lease.reader.lease(lease.run_id).expires_at != before)
+    lease.check_epoch()

@@ -14,13 +14,13 @@ from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
 from tests.unit.spark.conftest import pipeline, records
 
-from anabranch.adapters.spark.decode import NOT_OF_THE_SCHEMA, decode
-from anabranch.adapters.spark.session import SparkStartError, start_spark, stop_spark
-from anabranch.adapters.spark.transform import load_transform, ship
+from anabranch.adapters.spark.decode.decode import NOT_OF_THE_SCHEMA, decode
+from anabranch.adapters.spark.session.session import SparkStartError, start_spark, stop_spark
+from anabranch.adapters.spark.transform.load import load_transform, ship
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.doctor.finding import Level
 from anabranch.doctor.spark import spark as spark_check
 from anabranch.replay.polling import polled
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.timeout(900)]
 
@@ -55,21 +55,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture
-def workplace(cluster: SparkCluster, kafka: KafkaForTests, tmp_path: Path) -> Workplace:
+def project_context(cluster: SparkCluster, kafka: KafkaForTests, tmp_path: Path) -> ProjectContext:
     (tmp_path / "anabranch.yaml").write_text(PROJECT.format(bootstrap=kafka.bootstrap, master=cluster.master))
-    return open_workplace(tmp_path)
+    return open_project(tmp_path)
 
 
-def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: KafkaForTests, workplace: Workplace) -> None:
+def test_a_topic_into_a_table_on_two_workers(
+    cluster: SparkCluster, kafka: KafkaForTests, project_context: ProjectContext
+) -> None:
     from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
-    from anabranch.adapters.spark.kafka_source import read_offsets
+    from anabranch.adapters.spark.source.kafka_source import read_offsets
 
     topic = kafka.create_topic(kafka.unique_name("orders"), partitions=4)
     kafka.produce(topic, ({"value": f"order {n}", "partition": n % 4} for n in range(2000)))
-    client = workplace.kafka.client("anabranch-test")
+    client = project_context.kafka.client("anabranch-test")
     ranges = offset_ranges(client, describe_topic(client, topic))
 
-    session = workplace.spark("cluster test")
+    session = project_context.spark("cluster test")
     try:
         assert session.sparkContext.master == cluster.master
         _both_workers_run_our_python(session, cluster)
@@ -77,11 +79,11 @@ def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: Kafka
 
         records = read_offsets(
             session,
-            bootstrap=workplace.kafka.bootstrap,
+            bootstrap=project_context.kafka.bootstrap,
             topic=topic,
             ranges=ranges,
             client_id="anabranch-test",
-            options=workplace.kafka.spark(),
+            options=project_context.kafka.spark(),
         )
         session.sql("CREATE NAMESPACE lake.shop")
         shaped = records.selectExpr("partition", "offset", "CAST(value AS STRING) AS value")
@@ -90,40 +92,40 @@ def test_a_topic_into_a_table_on_two_workers(cluster: SparkCluster, kafka: Kafka
     finally:
         stop_spark(session)
 
-    written = workplace.catalog.open().load_table("shop.orders").scan().to_arrow().to_pylist()
+    written = project_context.catalog.open().load_table("shop.orders").scan().to_arrow().to_pylist()
     wanted = [(r.partition, r.offset, (r.value or b"").decode()) for r in kafka.read_all(topic)]
     assert len(wanted) == counted == 2000
     assert sorted((row["partition"], row["offset"], row["value"]) for row in written) == sorted(wanted)
 
 
-def test_a_transform_is_shipped_as_often_as_one_likes(workplace: Workplace) -> None:
-    (workplace.folder / "transforms").mkdir()
-    (workplace.folder / "transforms" / "late.py").write_text("def word():\n    return 'from the project'\n")
-    (workplace.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
-    described = pipeline(workplace.folder, {"at": "timestamp"}, event_time={"field": "at"})
+def test_a_transform_is_shipped_as_often_as_one_likes(project_context: ProjectContext) -> None:
+    (project_context.folder / "transforms").mkdir()
+    (project_context.folder / "transforms" / "late.py").write_text("def word():\n    return 'from the project'\n")
+    (project_context.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
+    described = pipeline(project_context.folder, {"at": "timestamp"}, event_time={"field": "at"})
 
     def late_word(_: int) -> str:
         from transforms.late import word  # type: ignore[import-not-found]
 
         return str(word())
 
-    session = workplace.spark("cluster test")
+    session = project_context.spark("cluster test")
     try:
         for _ in range(2):
-            ship(session, load_transform(workplace.folder, described), described)
+            ship(session, load_transform(project_context.folder, described), described)
         assert session.sparkContext.parallelize(range(2), 2).map(late_word).collect() == ["from the project"] * 2
     finally:
         stop_spark(session)
 
 
-def test_values_are_decoded_on_the_workers(workplace: Workplace) -> None:
-    (workplace.folder / "transforms").mkdir()
-    (workplace.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
-    spec = pipeline(workplace.folder, {"at": "timestamp", "n": "bigint"}, event_time={"field": "at"}).spec
+def test_values_are_decoded_on_the_workers(project_context: ProjectContext) -> None:
+    (project_context.folder / "transforms").mkdir()
+    (project_context.folder / "transforms" / "orders.py").write_text("def transform(events):\n    return events\n")
+    spec = pipeline(project_context.folder, {"at": "timestamp", "n": "bigint"}, event_time={"field": "at"}).spec
     at = b'"at":"2025-06-01T10:00:00Z"'
     quick, slow, bad = b"{" + at + b',"n":1}', b" {" + at + b',"n":2}', b"{" + at + b',"n":"3"}'
 
-    session = workplace.spark("cluster test")
+    session = project_context.spark("cluster test")
     try:
         raw = records(session, [quick, slow, bad, None]).repartition(4)
         found = sorted(decode(raw, spec).collect(), key=lambda row: row["_offset"])
@@ -134,15 +136,15 @@ def test_values_are_decoded_on_the_workers(workplace: Workplace) -> None:
     assert [row["_reason"] for row in found] == [None, None, NOT_OF_THE_SCHEMA, None]
 
 
-def test_the_doctor_runs_a_job_on_the_cluster(cluster: SparkCluster, workplace: Workplace) -> None:
-    finding = spark_check(workplace)
+def test_the_doctor_runs_a_job_on_the_cluster(cluster: SparkCluster, project_context: ProjectContext) -> None:
+    finding = spark_check(project_context)
     assert finding.level is Level.GREEN
     assert cluster.master in finding.says
     assert SparkContext._active_spark_context is None, "the doctor left a session"
 
 
 def test_a_session_that_does_not_start_is_told_in_a_line_and_leaves_no_jvm(
-    cluster: SparkCluster, workplace: Workplace, tmp_path: Path
+    cluster: SparkCluster, project_context: ProjectContext, tmp_path: Path
 ) -> None:
     before = set(psutil.Process().children(recursive=True))
     with pytest.raises(SparkStartError) as failed:
@@ -164,7 +166,7 @@ def _a_limit_holds_for_all_executors_together(session: object) -> None:
     """Executors report what they read, and share the limit that the driver has now."""
     from pyspark.sql import SparkSession
 
-    from anabranch.adapters.spark.read_meter import ReadMeter
+    from anabranch.adapters.spark.source.read_meter import ReadMeter
 
     assert isinstance(session, SparkSession)
     rate, total = 200_000, 3_000

@@ -13,8 +13,11 @@ from uuid import uuid4
 
 from pyiceberg.table import Table
 
-from anabranch.adapters.spark.read_meter import ReadMeter
+from anabranch.adapters.spark.source.read_meter import ReadMeter
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.close.isolation import REPLAY_PREFIX
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
@@ -23,9 +26,6 @@ from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone, SliceProgress
 from anabranch.validate.report import Report
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import Workplace, open_workplace
 from tests.fixtures.broker import QUIET, KafkaForTests
 from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
@@ -70,14 +70,14 @@ def write_scene(folder: Path, name: str, kafka: KafkaForTests, approval: str = A
     edit(folder / "anabranch.yaml", {"type: embedded": f"type: embedded\n        name: {catalog}"})
 
 
-def open_scene(folder: Path, spark: SparkForTests | None = None) -> Workplace:
+def open_scene(folder: Path, spark: SparkForTests | None = None) -> ProjectContext:
     """The project, whose catalog the session knows from now on."""
-    workplace = open_workplace(folder, "dev")
+    project_context = open_project(folder, "dev")
     if spark is None:
-        return workplace
-    for key, value in workplace.catalog.spark_options().items():
+        return project_context
+    for key, value in project_context.catalog.spark_options().items():
         spark.session.conf.set(key, value)
-    return workplace
+    return project_context
 
 
 def edit(file: Path, changes: Mapping[str, str]) -> None:
@@ -96,13 +96,13 @@ class Flow:
     pipeline_name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
 
-    workplace: Workplace
+    project_context: ProjectContext
     kafka: KafkaForTests
     topic: str
 
     @property
     def pipeline(self) -> Pipeline:
-        return load_pipelines(self.workplace.loaded)[self.pipeline_name].pipeline
+        return load_pipelines(self.project_context.loaded)[self.pipeline_name].pipeline
 
     def ends(self, isolation: str = "read_committed") -> dict[int, int]:
         """Where each partition ends."""
@@ -118,7 +118,7 @@ class Flow:
             consumer.close()
 
     def table(self) -> Table:
-        return self.workplace.catalog.open().load_table(self.table_name)
+        return self.project_context.catalog.open().load_table(self.table_name)
 
     def rows(self, ref: str = "main") -> Counter[tuple[Any, ...]]:
         found = self.table().scan().use_ref(ref).to_arrow().to_pylist()
@@ -135,7 +135,7 @@ class Backfills(Flow):
 
     @property
     def contract(self) -> Path:
-        return self.workplace.folder / "contracts" / "fix.yaml"
+        return self.project_context.folder / "contracts" / "fix.yaml"
 
     def plan(self, slices: int = 3, store: SqlRunStore | None = None, *, control: bool = False) -> BackfillRun:
         """A run of its own, also of a plan that was made before."""
@@ -145,35 +145,35 @@ class Backfills(Flow):
         return self.again(run.id, store)
 
     def planned(self, slices: int, *, control: bool = False) -> Planned:
-        width = offsets_in(plan_backfill(self.workplace, self.contract, now=NOW).plan.source.ranges)
+        width = offsets_in(plan_backfill(self.project_context, self.contract, now=NOW).plan.source.ranges)
         size = -(-width // slices)
-        return plan_backfill(self.workplace, self.contract, now=NOW, offsets_per_slice=size, control=control)
+        return plan_backfill(self.project_context, self.contract, now=NOW, offsets_per_slice=size, control=control)
 
     def again(self, run_id: str, store: SqlRunStore | None = None) -> BackfillRun:
         """The run as another process would take it in hand."""
-        run = BackfillRun(open_workplace(self.workplace.folder, "dev"), store or self.store, run_id)
+        run = BackfillRun(open_project(self.project_context.folder, "dev"), store or self.store, run_id)
         run.__dict__["_spark"] = self.spark.session
         return run
 
     def apply(self, run: BackfillRun, watch: Onlooker | None = None) -> Report:
-        with run.hold() as hold:
-            run.replay(hold, watch or Onlooker())
-            return run.validate(hold, NOW)
+        with run.lease() as lease:
+            run.replay(lease, watch or Onlooker())
+            return run.validate(lease, NOW)
 
     def metered(self, run: BackfillRun) -> tuple[int, int]:
         """Bytes that the run's client has read through its meter, and those that its staged slices have booked."""
-        with run.hold() as hold:
-            booked = sum(each.ledger.bytes for each in run.staged(run.staging(hold)))
+        with run.lease() as lease:
+            booked = sum(each.ledger.bytes for each in run.staged(run.staging(lease)))
         return ReadMeter(self.spark.session, f"{REPLAY_PREFIX}-{run.run_id}").bytes, booked
 
     def promote(self, run: BackfillRun, watch: Onlooker | None = None) -> int:
-        with run.hold() as hold:
-            return run.promote(hold, watch or Onlooker(), NOW)
+        with run.lease() as lease:
+            return run.promote(lease, watch or Onlooker(), NOW)
 
     def roll_back(self, run: BackfillRun) -> int:
-        with run.hold() as hold:
-            return run.roll_back(hold, "the test is not whom the contract names")
+        with run.lease() as lease:
+            return run.roll_back(lease, "the test is not whom the contract names")
 
     def close(self, run: BackfillRun) -> Mapping[str, object]:
-        with run.hold() as hold:
-            return run.close(hold, datetime.now(timezone.utc), forfeit="the test is over")
+        with run.lease() as lease:
+            return run.close(lease, datetime.now(timezone.utc), forfeit="the test is over")

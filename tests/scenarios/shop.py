@@ -21,9 +21,9 @@ from pyiceberg.types import DecimalType, NestedField, StringType, TimestamptzTyp
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.live import TOPIC, live_commit_id
+from anabranch.app.backfill import BackfillRun
 from anabranch.contract.code import code_digest
 from anabranch.errors import AnabranchError
-from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import QUIET, KafkaForTests, Record, eventually
 from tests.fixtures.project import ALONE
 from tests.fixtures.spark import SparkForTests
@@ -109,11 +109,11 @@ class Shop(Backfills):
         said = {"topic: shop.orders": f"topic: {topic}", "slack: 1h": "slack: 10m", **(pipeline or {})}
         edit(folder / "pipelines" / "orders.yaml", said)
         (folder / "contracts" / "fix.yaml").write_text(json.dumps(CONTRACT))
-        workplace = open_scene(folder, spark)
-        tables = workplace.catalog.open()
+        project_context = open_scene(folder, spark)
+        tables = project_context.catalog.open()
         tables.create_namespace("shop")
         tables.create_table(TABLE, SCHEMA, partition_spec=partitioned)
-        return cls(workplace, kafka, topic, workplace.store(), spark)
+        return cls(project_context, kafka, topic, project_context.store(), spark)
 
     # The topic.
 
@@ -184,7 +184,7 @@ class Shop(Backfills):
     @property
     def code(self) -> str:
         """Digest of the project's own transform, which is the corrected one."""
-        return code_digest(self.workplace.folder, self.pipeline)
+        return code_digest(self.project_context.folder, self.pipeline)
 
     def live(self, *, rates: Mapping[str, str] = BUGGY, code: str | None = OTHER_CODE) -> Rows:
         """One commit of live with everything that came since its last one; returns its rows."""
@@ -222,7 +222,7 @@ class Shop(Backfills):
     def call(self, procedure: str, **arguments: str) -> None:
         """One of Iceberg's procedures, on Spark, as an operator of the table would."""
         given = ", ".join(f"{name} => {value}" for name, value in {"table": f"'{TABLE}'", **arguments}.items())
-        self.spark.session.sql(f"CALL {self.workplace.catalog.name}.system.{procedure}({given})").collect()
+        self.spark.session.sql(f"CALL {self.project_context.catalog.name}.system.{procedure}({given})").collect()
 
     def compact(self) -> None:
         """Every data file written anew, so that all rows of an hour share one."""
@@ -253,14 +253,14 @@ class Shop(Backfills):
     def staged_ledger(self, run: BackfillRun) -> Counter[str]:
         """The fates of all staged offsets together."""
         sums: Counter[str] = Counter()
-        with run.hold() as hold:
-            for each in run.staged(run.staging(hold)):
+        with run.lease() as lease:
+            for each in run.staged(run.staging(lease)):
                 for account in each.ledger.accounts.values():
                     sums.update(account.document())
         return sums
 
     def quarantined(self) -> list[dict[str, Any]]:
-        tables = self.workplace.catalog.open()
+        tables = self.project_context.catalog.open()
         if not tables.table_exists(f"{TABLE}__quarantine"):
             return []
         found = tables.load_table(f"{TABLE}__quarantine").scan().to_arrow().to_pylist()
@@ -268,8 +268,8 @@ class Shop(Backfills):
 
 
 def staged_slices(run: BackfillRun) -> int:
-    with run.hold() as hold:
-        return len(run.staged(run.staging(hold)))
+    with run.lease() as lease:
+        return len(run.staged(run.staging(lease)))
 
 
 def refusal(command: Callable[[BackfillRun, Onlooker], object], run: BackfillRun, watch: Onlooker) -> AnabranchError:

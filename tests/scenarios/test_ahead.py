@@ -12,16 +12,16 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pyspark.sql import DataFrame
 
-from anabranch.adapters.spark.append_slices import AppendSliceWriter
-from anabranch.adapters.spark.transform import Transform
+from anabranch.adapters.spark.transform.load import LoadedTransform
+from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
+from anabranch.app.backfill import BackfillRun
+from anabranch.app.gates import GateService
 from anabranch.errors import AnabranchError
 from anabranch.plan.slices import Slice
-from anabranch.replay.controls import Wish
-from anabranch.replay.replayer import End, SliceDone
-from anabranch.runs.hold import Hold
+from anabranch.replay.controls import ControlRequest
+from anabranch.replay.replayer import ReplayEnd, SliceDone
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
-from anabranch.wiring.backfill import BackfillRun
-from anabranch.wiring.gates import Gatekeeper
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import CONTRACT, Shop, refusal, staged_slices
 
@@ -51,9 +51,9 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     return log
 
 
-def replay(run: BackfillRun, watch: Onlooker) -> End:
-    with run.hold() as hold:
-        return run.replay(hold, watch)
+def replay(run: BackfillRun, watch: Onlooker) -> ReplayEnd:
+    with run.lease() as lease:
+        return run.replay(lease, watch)
 
 
 def loose_files(shop: Shop) -> set[str]:
@@ -67,7 +67,7 @@ def loose_files(shop: Shop) -> set[str]:
 def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: Log) -> None:
     run = shop.plan(slices=4)
     first, second, third, fourth = (piece.id for piece in run.plan.slices)
-    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is End.STAGED
+    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is ReplayEnd.STAGED
     assert log.words == [
         f"begin {first}",
         f"begin {second}",
@@ -88,25 +88,25 @@ def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: 
 def test_gates_are_asked_before_the_query_is_prepared(
     shop: Shop, log: Log, monkeypatch: pytest.MonkeyPatch, refused: bool
 ) -> None:
-    run, called = shop.plan(slices=2), Transform.__call__
+    run, called = shop.plan(slices=2), LoadedTransform.__call__
 
-    def transformed(self: Transform, events: DataFrame) -> DataFrame:
+    def transformed(self: LoadedTransform, events: DataFrame) -> DataFrame:
         log.note("transform")
         return called(self, events)
 
-    def asked(_: Gatekeeper) -> None:
+    def asked(_: GateService) -> None:
         log.note("gates")
         if refused:
             raise AnabranchError("A gate is red.", untouched="All.", next_step="none")
 
-    monkeypatch.setattr(Transform, "__call__", transformed)
-    monkeypatch.setattr(Gatekeeper, "require_for_replay", asked)
+    monkeypatch.setattr(LoadedTransform, "__call__", transformed)
+    monkeypatch.setattr(GateService, "require_for_replay", asked)
     if refused:
         assert refusal(shop.apply, run, Onlooker()).what == "A gate is red."
         assert log.words == ["gates"]
         return
     first, second = (piece.id for piece in run.plan.slices)
-    assert replay(run, Onlooker()) is End.STAGED
+    assert replay(run, Onlooker()) is ReplayEnd.STAGED
     assert log.words == ["gates", "transform", f"begin {first}", f"begin {second}"]
 
 
@@ -120,7 +120,7 @@ def test_under_a_limit_one_slice_is_begun_while_the_one_before_is_committed(shop
     limited(shop)
     run = shop.plan(slices=3)
     first, second, third = (piece.id for piece in run.plan.slices)
-    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is End.STAGED
+    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is ReplayEnd.STAGED
     assert log.words == [
         f"begin {first}",
         f"begin {second}",
@@ -139,11 +139,11 @@ def test_under_a_limit_nothing_is_begun_ahead_once_a_stop_was_requested(
     run, await_read = shop.plan(slices=3), AppendSliceWriter.await_read
 
     def cancelled_meanwhile(self: AppendSliceWriter, piece: Slice) -> None:
-        shop.store.writer.record_act(Wish.CANCEL.value, actor="ann", run_id=run.run_id, details={})
+        shop.store.writer.record_act(ControlRequest.CANCEL.value, actor="ann", run_id=run.run_id, details={})
         await_read(self, piece)
 
     monkeypatch.setattr(AppendSliceWriter, "await_read", cancelled_meanwhile)
-    assert replay(run, Onlooker()) is End.CANCELLED
+    assert replay(run, Onlooker()) is ReplayEnd.CANCELLED
     assert log.words == [f"begin {run.plan.slices[0].id}"]
 
 
@@ -158,15 +158,15 @@ class Pausing(Onlooker):
     def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
         super().slice_done(piece, done, seconds)
         if len(self.seen) == 1:
-            self._ask(Wish.PAUSE)
+            self._ask(ControlRequest.PAUSE)
 
     def resting(self, seconds: float, reason: str) -> None:
         assert self.shop is not None
         jobs = self.shop.spark.session.sparkContext.statusTracker().getActiveJobsIds()
         self.found.append((self.shop.again(self.run).run.state, loose_files(self.shop), jobs))
-        self._ask(Wish.RESUME)
+        self._ask(ControlRequest.RESUME)
 
-    def _ask(self, wish: Wish) -> None:
+    def _ask(self, wish: ControlRequest) -> None:
         assert self.shop is not None
         self.shop.store.writer.record_act(wish.value, actor="ann", run_id=self.run, details={})
 
@@ -174,7 +174,7 @@ class Pausing(Onlooker):
 def test_a_pause_lets_go_of_what_was_begun_and_going_on_is_exact(shop: Shop, log: Log) -> None:
     run = shop.plan(slices=3)
     watch = Pausing(shop=shop, run=run.run_id)
-    assert replay(run, watch) is End.STAGED
+    assert replay(run, watch) is ReplayEnd.STAGED
     assert watch.found == [(State.PAUSED, set(), [])]
     assert log.words[1] == f"begin {run.plan.slices[1].id}", "there was something to let go of"
     assert watch.seen == [piece.id for piece in run.plan.slices]
@@ -192,19 +192,19 @@ class Interrupting(Onlooker):
 def test_a_run_is_said_to_have_stopped_when_nothing_is_read_any_more(
     shop: Shop, log: Log, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    run, move, found = shop.plan(slices=3), Hold.move, list[set[str]]()
+    run, transition, found = shop.plan(slices=3), RunLease.transition, list[set[str]]()
 
-    def looked_around(self: Hold, event: Event, *details: Any) -> None:
+    def looked_around(self: RunLease, event: Event, *details: Any) -> None:
         if event in (Event.PAUSE, Event.CANCEL):
             found.append(loose_files(shop))
-        move(self, event, *details)
+        transition(self, event, *details)
 
     def cancel(_: str) -> None:
-        shop.store.writer.record_act(Wish.CANCEL.value, actor="ann", run_id=run.run_id, details={})
+        shop.store.writer.record_act(ControlRequest.CANCEL.value, actor="ann", run_id=run.run_id, details={})
 
-    monkeypatch.setattr(Hold, "move", looked_around)
+    monkeypatch.setattr(RunLease, "transition", looked_around)
     end = replay(run, Interrupting() if how == "interrupted" else Onlooker(cancel))
-    assert end is (End.PAUSED if how == "interrupted" else End.CANCELLED)
+    assert end is (ReplayEnd.PAUSED if how == "interrupted" else ReplayEnd.CANCELLED)
     assert log.words[1] == f"begin {run.plan.slices[1].id}"
     assert found == [set()]
     assert staged_slices(run) == 1
@@ -212,14 +212,14 @@ def test_a_run_is_said_to_have_stopped_when_nothing_is_read_any_more(
 
 def test_whoever_interrupts_a_replay_leaves_no_file_of_the_next_slice(shop: Shop, log: Log) -> None:
     run = shop.plan(slices=3)
-    assert replay(run, Interrupting()) is End.PAUSED
+    assert replay(run, Interrupting()) is ReplayEnd.PAUSED
     assert log.words[1] == f"begin {run.plan.slices[1].id}"
     assert not loose_files(shop)
     assert staged_slices(run) == 1
 
 
 def test_an_error_leaves_no_file_of_the_next_slice(shop: Shop, log: Log) -> None:
-    file = shop.workplace.folder / "transforms" / "orders.py"
+    file = shop.project_context.folder / "transforms" / "orders.py"
     run = shop.plan(slices=3)
     changed = Onlooker(lambda _: file.write_text(file.read_text() + "\n# another word\n"))
     assert refusal(shop.apply, run, changed).code == "plan.code-changed"

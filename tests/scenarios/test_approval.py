@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from anabranch.gates.approval import Approval
+from anabranch.app.approval import ApprovalSubject, approve, revoke, subject_of_run
+from anabranch.app.backfill import BackfillRun
+from anabranch.gates.approval.approval import Approval
 from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
-from anabranch.wiring.approval import Subject, approve, revoke, subject_of_run
-from anabranch.wiring.backfill import BackfillRun
 from tests.conformance.classes.dying import dying_at
 from tests.scenarios.backfills import NOW, Onlooker
 from tests.scenarios.shop import TABLE, Shop, hours, refusal
@@ -43,15 +43,15 @@ class Team:
     def state(self) -> str:
         return self.run.run.state.value
 
-    def approve(self, who: str, subject: Subject | None = None) -> Approval:
-        settings = self.shop.workplace.loaded.settings
+    def approve(self, who: str, subject: ApprovalSubject | None = None) -> Approval:
+        settings = self.shop.project_context.loaded.settings
         what = subject or subject_of_run(self.run)
         return approve(self.shop.store, settings, what, who=who, reason=None, now=NOW)
 
     def promoted_by(self, who: str, now: datetime = NOW) -> int:
         run = self.act(who)
-        with run.hold() as hold:
-            return run.promote(hold, Onlooker(), now)
+        with run.lease() as lease:
+            return run.promote(lease, Onlooker(), now)
 
     def refused(self, who: str, now: datetime = NOW) -> str:
         """The code of the error that a promotion ends with, which has changed nothing."""
@@ -86,9 +86,9 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     shop, run, plan = team.shop, team.run, team.run.plan
     assert team.refused("ops") == "approval.missing"
     other = shop.planned(slices=2).plan
-    team.approve("bob", Subject(other.hash, other.contract))
+    team.approve("bob", ApprovalSubject(other.hash, other.contract))
     assert team.refused("ops") == "approval.plan-changed"
-    team.approve("ann", Subject(plan.hash, plan.contract))
+    team.approve("ann", ApprovalSubject(plan.hash, plan.contract))
     assert team.refused("ops") == "approval.by-author"
 
     approval = team.approve("bob")
@@ -104,15 +104,15 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     head = run.target.head(branch)
     tamper(shop, branch)
     assert team.refused("ops") == "approval.staging-changed"
-    with team.act("ops").hold() as hold:
-        assert team.act("ops").validate(hold, NOW).verdict is Verdict.ACCEPTED, "no check sees it"
+    with team.act("ops").lease() as lease:
+        assert team.act("ops").validate(lease, NOW).verdict is Verdict.ACCEPTED, "no check sees it"
     assert team.refused("ops") == "approval.staging-changed"
 
     [branch] = run.target.branches(run.run_id)
-    name = f"{shop.workplace.catalog.name}.{TABLE}"
+    name = f"{shop.project_context.catalog.name}.{TABLE}"
     shop.spark.session.sql(f"ALTER TABLE {name} CREATE OR REPLACE BRANCH `{branch}` AS OF VERSION {head}")
-    with team.act("ops").hold() as hold:
-        team.act("ops").validate(hold, NOW)
+    with team.act("ops").lease() as lease:
+        team.act("ops").validate(lease, NOW)
     shop.produce(late(9000))
     shop.live()
     team.promoted_by("ops")
@@ -130,8 +130,8 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     team.promoted_by("ops", NOW + timedelta(days=30))
     assert team.state == "promoted"
     shop.require(shop.corrected())
-    with team.act("ops").hold() as hold:
-        record: Any = team.act("ops").close(hold, NOW, forfeit="checked by the readers")
+    with team.act("ops").lease() as lease:
+        record: Any = team.act("ops").close(lease, NOW, forfeit="checked by the readers")
     approvals = record["approvals"]
     assert [each["by"] for each in approvals] == ["bob", "ann", "bob", "bob", "bob"]
     assert [each["ended"] and each["ended"]["how"] for each in approvals[2:]] == ["revoked", "rolled back", None]
@@ -146,13 +146,13 @@ def rolled_back(team: Team) -> None:
     run = team.act("ops")
 
     def roll_back(*_: object) -> None:
-        with run.hold() as hold:
-            run.roll_back(hold)
+        with run.lease() as lease:
+            run.roll_back(lease)
 
     error = refusal(roll_back, run, Onlooker())
     assert error.code == "rollback.not-authority"
     assert "lead or oncall may roll back" in error.what
     team.shop.require(team.shop.corrected())
-    with run.hold() as hold:
-        run.roll_back(hold, "readers complain")
+    with run.lease() as lease:
+        run.roll_back(lease, "readers complain")
     team.shop.require(team.shop.former())

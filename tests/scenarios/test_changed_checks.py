@@ -17,7 +17,7 @@ CHECK, KNOWN = "checks/positive.sql", "checks/known.jsonl"
 
 @pytest.mark.long
 def test_a_check_or_a_pipeline_that_is_changed_is_found_before_validation_and_before_promotion(shop: Shop) -> None:
-    folder = shop.workplace.folder
+    folder = shop.project_context.folder
     (folder / "checks").mkdir(exist_ok=True)
     contents = {CHECK: "SELECT * FROM staged WHERE amount < 0", KNOWN: '{"order_id": "o50"}\n'}
     for file, text in contents.items():
@@ -26,16 +26,16 @@ def test_a_check_or_a_pipeline_that_is_changed_is_found_before_validation_and_be
     spec: dict[str, Any] = CONTRACT["spec"]  # type: ignore[assignment]
     shop.contract.write_text(json.dumps({**CONTRACT, "spec": {**spec, "validation": validation}}))
     run = shop.plan(slices=1)
-    with run.hold() as hold:
-        run.replay(hold, Onlooker())
+    with run.lease() as lease:
+        run.replay(lease, Onlooker())
 
     (folder / CHECK).write_text("SELECT * FROM staged WHERE false")
     error = refusal(lambda run, _: shop.apply(run), shop.again(run.run_id), Onlooker())
     assert (error.code, error.fields["file"]) == ("plan.check-file-changed", CHECK)
     (folder / CHECK).write_text(contents[CHECK])
     run = shop.again(run.run_id)
-    with run.hold() as hold:
-        assert run.validate(hold, NOW).verdict is Verdict.ACCEPTED
+    with run.lease() as lease:
+        assert run.validate(lease, NOW).verdict is Verdict.ACCEPTED
 
     for file, text in contents.items():
         for change in ("emptied", "removed"):

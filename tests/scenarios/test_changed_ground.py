@@ -12,7 +12,7 @@ from tests.scenarios.shop import Shop, refusal, staged_slices
 
 
 def test_code_that_changes_between_slices_stops_the_run_and_the_former_code_lets_it_go_on(shop: Shop) -> None:
-    file = shop.workplace.folder / "transforms" / "orders.py"
+    file = shop.project_context.folder / "transforms" / "orders.py"
     was = file.read_text()
     run = shop.plan(slices=2)
     error = refusal(shop.apply, run, Onlooker(lambda _: file.write_text(was + "\n# another word\n") and None))
@@ -67,7 +67,7 @@ def test_a_column_added_to_the_target_between_slices_stops_the_run(shop: Shop) -
 def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
     shop: Shop, line: str, becomes: str, code: str, says: str, blamed: str | None
 ) -> None:
-    file = shop.workplace.folder / "transforms" / "orders.py"
+    file = shop.project_context.folder / "transforms" / "orders.py"
     was = file.read_text()
     assert line in was
     file.write_text(was.replace(line, becomes, 1))

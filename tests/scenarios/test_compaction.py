@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from anabranch.app.backfill import BackfillRun
 from anabranch.errors import AnabranchError
 from anabranch.runs.states import State
-from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import Shop, refusal
 from tests.scenarios.test_catch_up import files, late

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from anabranch.contract.kept_code import CodeStore
+from anabranch.app.backfill import BackfillRun
+from anabranch.contract.code_store import CodeStore
 from anabranch.contract.load import load_pipelines
 from anabranch.runs.journal import Outcome
 from anabranch.validate.report import Report
-from anabranch.wiring.backfill import BackfillRun
 from tests.conformance.classes.dying import dying_at
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
@@ -87,17 +87,17 @@ def story(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark:
 
 def keep_wrong_code(shop: Shop) -> str:
     """The code as live ran it, kept as live does when it starts; the project then has the corrected one again."""
-    code = shop.workplace.folder / "transforms" / "orders.py"
+    code = shop.project_context.folder / "transforms" / "orders.py"
     right = code.read_text()
     assert RIGHT_RATE in right
     code.write_text(right.replace(RIGHT_RATE, WRONG_RATE))
-    pipeline = load_pipelines(shop.workplace.loaded)["orders"].pipeline
-    digest = CodeStore.below(shop.workplace.state, "orders").keep(shop.workplace.folder, pipeline)
+    pipeline = load_pipelines(shop.project_context.loaded)["orders"].pipeline
+    digest = CodeStore.below(shop.project_context.state, "orders").keep(shop.project_context.folder, pipeline)
     assert digest == shop.code
     code.write_text(right)
     assert digest != shop.code
     contract = {**CONTRACT, "spec": {**CONTRACT["spec"], "control": {"code": "live"}}}  # type: ignore[dict-item]
-    (shop.workplace.folder / "contracts" / "fix.yaml").write_text(json.dumps(contract))
+    (shop.project_context.folder / "contracts" / "fix.yaml").write_text(json.dumps(contract))
     return digest
 
 

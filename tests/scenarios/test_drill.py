@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from anabranch.app.backfill import submit
+from anabranch.app.drill import Drill
 from anabranch.cli.main import main
 from anabranch.contract.load import load_pipelines
-from anabranch.gates.drill import DrillReport, history
+from anabranch.readiness.drill_report import DrillReport, history
 from anabranch.runs.run import RangeHeldError
 from anabranch.runs.states import Event, State
-from anabranch.wiring.backfill import submit
-from anabranch.wiring.drill import Drill
 from tests.scenarios.backfills import JUNE, NOW, Onlooker
 from tests.scenarios.checker import FIXED, between, recomputed
 from tests.scenarios.shop import Shop, hours
@@ -26,7 +26,9 @@ HOUR = timedelta(hours=1)
 
 
 def drill(shop: Shop) -> Drill:
-    return Drill(shop.workplace, shop.store, load_pipelines(shop.workplace.loaded)["orders"], shop.again, "ann")
+    return Drill(
+        shop.project_context, shop.store, load_pipelines(shop.project_context.loaded)["orders"], shop.again, "ann"
+    )
 
 
 def drilled(shop: Shop, *, later: int = 0) -> DrillReport:
@@ -100,9 +102,9 @@ def test_what_a_drill_that_died_has_left_is_cleared_away_by_the_next(
 ) -> None:
     planned = drill(shop).plan(NOW)
     died = shop.again(submit(shop.store, planned.plan, planned.asked.contract, now=NOW, actor="ann").id)
-    with died.hold() as hold:
-        hold.move(Event.START)
-        died.staging(hold)
+    with died.lease() as lease:
+        lease.transition(Event.START)
+        died.staging(lease)
 
     report = drilled(shop, later=1)
 
@@ -115,7 +117,7 @@ def test_what_a_drill_that_died_has_left_is_cleared_away_by_the_next(
     shop.require(shop.former())
     [kept] = history(shop.store.reader, "orders")
     assert kept.found == json.loads(json.dumps(report.document()))
-    assert main(["drill", "history", "orders", "--project", str(shop.workplace.folder), "-o", "json"]) == 0
+    assert main(["drill", "history", "orders", "--project", str(shop.project_context.folder), "-o", "json"]) == 0
     assert [each["run"] for each in json.loads(capsys.readouterr().out)] == [report.run]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from anabranch.app.backfill import BackfillRun
 from anabranch.gates.evidence import newest_evidence
 from anabranch.gates.scorecard import GateClosedError
 from anabranch.runs.states import State
-from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.shop import TABLE, Shop, hours
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -24,7 +24,7 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     shop.live()
     run = shop.plan()
     before = shop.rows()
-    cold = BackfillRun(shop.workplace, shop.store, run.run_id)
+    cold = BackfillRun(shop.project_context, shop.store, run.run_id)
     with pytest.raises(GateClosedError, match="mail to the customer"):
         shop.apply(cold)
     assert run.run.state is State.PLANNED, "nothing was read, and the run can go on"
@@ -40,8 +40,8 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     rehearsed = newest_evidence(shop.store.reader, "rollback", f"table/{TABLE}")
     assert rehearsed is not None, "with what is staged, and main has seen nothing of it"
     assert (rehearsed.found["same"], rehearsed.found["staged"]) == (True, True)
-    with run.hold() as hold:
-        staged = files(shop, run.staging(hold).branch)
+    with run.lease() as lease:
+        staged = files(shop, run.staging(lease).branch)
     assert rehearsed.found["files_in"] == len(staged - files(shop, "main"))
     assert not [name for name in shop.table().metadata.refs if "rehearsal" in name]
     reside(shop, "eu")

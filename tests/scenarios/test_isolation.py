@@ -39,8 +39,8 @@ def closed(shop: Shop, meanwhile: Callable[[], object]) -> dict[str, Any]:
     """The certificate of a run during which this happens."""
     run = shop.plan(slices=1)
     shop.apply(run, Onlooker(after_slice=lambda _: meanwhile()))
-    with run.hold() as hold:
-        hold.move(Event.CANCEL)
+    with run.lease() as lease:
+        lease.transition(Event.CANCEL)
     record: Any = shop.close(run)
     isolation: dict[str, Any] = record["isolation"]
     return isolation

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from anabranch.app.backfill import BackfillRun
 from anabranch.cli.main import main
 from anabranch.project.quantities import format_moment
 from anabranch.replay.limits import MISSED, OverBudgetError
-from anabranch.replay.replayer import End
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event, State
-from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import CONTRACT, Shop
 
@@ -27,7 +27,7 @@ def submitted(shop: Shop, slices: int, **spec: Any) -> BackfillRun:
     """A run by a contract of its own."""
     contract: dict[str, Any] = deepcopy(CONTRACT)
     contract["spec"].update(spec)
-    (shop.workplace.folder / "contracts" / "fix.yaml").write_text(json.dumps(contract))
+    (shop.project_context.folder / "contracts" / "fix.yaml").write_text(json.dumps(contract))
     return shop.plan(slices)
 
 
@@ -37,9 +37,9 @@ def passed(choice: str) -> dict[str, Any]:
     return {"window": {"deadline": deadline, "onMiss": choice}}
 
 
-def replay(run: BackfillRun, watch: Onlooker | None = None) -> End:
-    with run.hold() as hold:
-        return run.replay(hold, watch or Onlooker())
+def replay(run: BackfillRun, watch: Onlooker | None = None) -> ReplayEnd:
+    with run.lease() as lease:
+        return run.replay(lease, watch or Onlooker())
 
 
 def state(run: BackfillRun) -> State:
@@ -52,12 +52,12 @@ def records(shop: Shop, run: BackfillRun, action: str) -> list[Mapping[str, Any]
 
 def test_a_missed_deadline_pauses_once_and_whoever_goes_on_goes_on(shop: Shop) -> None:
     before, run = shop.rows(), submitted(shop, 1, **passed("pause"))
-    assert replay(run) is End.PAUSED
+    assert replay(run) is ReplayEnd.PAUSED
     assert run.run.state is State.PAUSED
     [miss] = records(shop, run, MISSED)
     assert miss["choice"] == "pause"
     assert shop.rows() == before
-    assert replay(run) is End.STAGED, "it was told once, and somebody went on"
+    assert replay(run) is ReplayEnd.STAGED, "it was told once, and somebody went on"
     assert len(records(shop, run, MISSED)) == 1
 
 
@@ -75,11 +75,11 @@ def test_over_budget_stops_between_slices_until_somebody_answers_for_it(
     run.gates.override("cost", "the invoice is approved")
     shop.apply(run)
     assert state(run) is State.VALIDATED
-    assert main(["cost", run.run_id, "--project", str(shop.workplace.folder), "-o", "json"]) == 0
+    assert main(["cost", run.run_id, "--project", str(shop.project_context.folder), "-o", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    with run.hold() as hold:
-        hold.move(Event.CANCEL)
-        closure: Any = run.close(hold, datetime.now(timezone.utc))
+    with run.lease() as lease:
+        lease.transition(Event.CANCEL)
+        closure: Any = run.close(lease, datetime.now(timezone.utc))
     cost = closure["cost"]
     assert cost["actual"]["amount"] > cost["budget"] == 1e-9
     egress = {each["meter"]: each["quantity"] for each in cost["actual"]["meters"]}["brokerEgress"]

@@ -14,20 +14,21 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg import target as iceberg
 from anabranch.adapters.iceberg.files import files_in
-from anabranch.adapters.spark import kafka_source, slices
-from anabranch.adapters.spark.data_files import DataFiles, PlannedFiles
-from anabranch.adapters.spark.decode import EVENT_TIME
-from anabranch.adapters.spark.quarantine import Quarantine
-from anabranch.adapters.spark.slices import SparkSliceWriter
-from anabranch.adapters.spark.tally import Tally
+from anabranch.adapters.spark.decode.decode import EVENT_TIME
+from anabranch.adapters.spark.source import kafka_source
+from anabranch.adapters.spark.write import slices
+from anabranch.adapters.spark.write.data_files import DataFiles, PlannedFiles
+from anabranch.adapters.spark.write.quarantine import QuarantineTable
+from anabranch.adapters.spark.write.record_counter import RecordCounter
+from anabranch.adapters.spark.write.slices import SparkSliceWriter
 from anabranch.adapters.sql.store import open_store
+from anabranch.app.backfill import BackfillRun
+from anabranch.app.gates import GateService
+from anabranch.app.planning import DriftGuard
 from anabranch.errors import AnabranchError
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.target_range import PartitionRange
 from anabranch.replay.replayer import Replayer
-from anabranch.validate.result import Outcome
-from anabranch.wiring.backfill import BackfillRun
-from anabranch.wiring.gates import Gatekeeper
-from anabranch.wiring.planning import DriftGuard
+from anabranch.validate.result import CheckOutcome
 from tests.fixtures.broker import KafkaForTests
 from tests.fixtures.spark import SparkForTests
 from tests.scenarios.checker import between, differences
@@ -64,7 +65,7 @@ def found(shop: Shop, run: BackfillRun, *, times: int = 1) -> set[str]:
             report = shop.apply(run)
     except AnabranchError as refused:
         return {refused.code}
-    said = {f"validation: {result.check}" for result in report.results if result.outcome is Outcome.FAILED}
+    said = {f"validation: {result.check}" for result in report.results if result.outcome is CheckOutcome.FAILED}
     [branch] = run.target.branches(run.run_id)
     if differences(shop.corrected(), shop.rows(branch)):
         said.add("checker: rows")
@@ -112,18 +113,18 @@ def record_dropped(patch: Patch) -> None:
 
 
 def quarantine_forgets(patch: Patch) -> None:
-    patch.setattr(Quarantine, "set_aside", lambda _self, _bad, _batch, count: count)
+    patch.setattr(QuarantineTable, "set_aside", lambda _self, _bad, _batch, count: count)
 
 
 def counted_wrong(kind: str, wrong: Callable[[int], int]) -> Callable[[Patch], None]:
     def mutate(patch: Patch) -> None:
-        honest = Tally.__dict__["counts"].func
+        honest = RecordCounter.__dict__["counts"].func
 
-        def counts(self: Tally) -> dict[int, dict[str, int]]:
+        def counts(self: RecordCounter) -> dict[int, dict[str, int]]:
             found: dict[int, dict[str, int]] = honest(self)
             return {p: {name: wrong(n) if name == kind else n for name, n in each.items()} for p, each in found.items()}
 
-        patch.setattr(Tally, "counts", property(counts))
+        patch.setattr(RecordCounter, "counts", property(counts))
 
     return mutate
 
@@ -243,7 +244,7 @@ def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "gates.closed", "the gates say so"
-    monkeypatch.setattr(Gatekeeper, "require_for_replay", lambda _self: None)
+    monkeypatch.setattr(GateService, "require_for_replay", lambda _self: None)
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "replay.slice-failed", "and if they do not, the reader does"

@@ -77,8 +77,8 @@ def test_its_commit_after_the_plan_stops_the_promotion_and_each_record_is_there_
     assert "stop the writer" in error.next_step
     shop.require(whole)
     assert run.run.state is not State.PROMOTED
-    with run.hold() as hold:
-        hold.move(Event.CANCEL)
+    with run.lease() as lease:
+        lease.transition(Event.CANCEL)
     # A plan from the present state holds what the writer has committed since.
     again = shop.plan(slices=1)
     assert again.run_id != run.run_id

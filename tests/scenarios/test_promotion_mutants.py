@@ -17,11 +17,11 @@ from anabranch.adapters.iceberg.commits import MAIN, point, replace_files, requi
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import AnabranchError
 from anabranch.promote import promotion
-from anabranch.promote.history import Author, Blocked, CatchUp, Clear, judge
+from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, StagingBehind, classify_range_commits
 from anabranch.promote.promotion import Promotion
-from anabranch.promote.target import CommitNote, Survey
+from anabranch.promote.target import CommitNote, TargetHistory
 from anabranch.replay.staging import Staging, take_staging
-from anabranch.runs.hold import LEASE, Hold
+from anabranch.runs.run_lease import LEASE_DURATION, RunLease
 from tests.integration.promote.shop import STAGED, Rows, Shop, former, open_shop
 
 Patch = pytest.MonkeyPatch
@@ -43,7 +43,7 @@ def beside_live(shop: Shop, patch: Patch) -> bool:
     look, write = Promotion._clear, replace_files
     steps: list[str] = []
 
-    def live_after_the_look(self: Promotion) -> tuple[Survey, Clear]:
+    def live_after_the_look(self: Promotion) -> tuple[TargetHistory, ClearToPromote]:
         seen = look(self)
         steps.append("look")
         if moment == "look" and steps == ["look", "look"]:  # the first look only asks whether to begin
@@ -74,12 +74,12 @@ def beside_live(shop: Shop, patch: Patch) -> bool:
 
 def superseded(shop: Shop, patch: Patch) -> bool:
     """A promoter that was stopped before its commit, and continued after a takeover. Whether it changed nothing."""
-    with shop.hold("zombie") as hold:
-        zombie = shop.promotion(hold)
+    with shop.lease("zombie") as lease:
+        zombie = shop.promotion(lease)
         survey, verdict = zombie._clear()
-        lease = shop.store.writer.acquire("run1", "successor", LEASE, actor="bob", take_over=True)
-        take_staging(Hold(hold.reader, hold.writer, "run1", lease.epoch, "bob"), shop.plan, shop.target)
-        note = CommitNote("late", Author.PROMOTION, "run1", hold.epoch)
+        taken_over = shop.store.writer.acquire("run1", "successor", LEASE_DURATION, actor="bob", take_over=True)
+        take_staging(RunLease(lease.reader, lease.writer, "run1", taken_over.epoch, "bob"), shop.plan, shop.target)
+        note = CommitNote("late", Author.PROMOTION, "run1", lease.epoch)
         with suppress(AnabranchError):
             shop.target.join_in(survey, verdict.keep, zombie.staging, note)
     return shop.rows() == FORMER
@@ -87,12 +87,12 @@ def superseded(shop: Shop, patch: Patch) -> bool:
 
 def changed_since_validation(shop: Shop, patch: Patch) -> bool:
     """Somebody writes to staging after validation has said yes. Whether that stays out of production."""
-    with shop.hold() as hold:
-        accepted = shop.promotion(hold)
+    with shop.lease() as lease:
+        accepted = shop.promotion(lease)
         shop.write(2, [1], "unseen", branch=accepted.staging.branch)
-        staging = take_staging(hold, shop.plan, shop.target)
+        staging = take_staging(lease, shop.plan, shop.target)
         with suppress(AnabranchError):
-            Promotion(hold, shop.target, accepted.approved, staging, frozenset())()
+            Promotion(lease, shop.target, accepted.approved, staging, frozenset())()
     return shop.rows() == FORMER
 
 
@@ -101,20 +101,22 @@ def nothing(patch: Patch) -> None:
 
 
 def live_not_kept(patch: Patch) -> None:
-    honest = judge
+    honest = classify_range_commits
 
-    def forgetful(*args: Any, **options: Any) -> Clear | CatchUp | Blocked:
+    def forgetful(*args: Any, **options: Any) -> ClearToPromote | StagingBehind | BlockedByCommit:
         verdict = honest(*args, **options)
-        return Clear(frozenset()) if isinstance(verdict, Clear) else verdict
+        return ClearToPromote(frozenset()) if isinstance(verdict, ClearToPromote) else verdict
 
-    patch.setattr(promotion, "judge", forgetful)
+    patch.setattr(promotion, "classify_range_commits", forgetful)
 
 
 def no_conflict_check(patch: Patch) -> None:
     """What is in the range by the time of the commit is taken out, whoever wrote it."""
     honest = IcebergTarget.join_in
 
-    def blind(self: IcebergTarget, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+    def blind(
+        self: IcebergTarget, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote
+    ) -> int:
         now = self.survey(survey.head, staging.partitions)
         return honest(self, replace(survey, head=now.head, present=now.present), keep, staging, note)
 

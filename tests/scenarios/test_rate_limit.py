@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from anabranch.adapters.spark.read_meter import ReadMeter
+from anabranch.adapters.spark.source.read_meter import ReadMeter
+from anabranch.app.backfill import BackfillRun
 from anabranch.close.isolation import REPLAY_PREFIX
 from anabranch.plan.slices import Slice
-from anabranch.replay.controls import Wish
-from anabranch.replay.replayer import End, SliceProgress, Step
-from anabranch.wiring.backfill import BackfillRun
+from anabranch.replay.controls import ControlRequest
+from anabranch.replay.replayer import ReplayEnd, SlicePhase, SliceProgress
 from tests.fixtures.broker import QUIET
 from tests.scenarios.backfills import SECONDS, Onlooker, edit
 from tests.scenarios.shop import CONTRACT, Shop, hours
@@ -129,7 +129,9 @@ class Throttling(Onlooker):
         if self.asked is None and progress.bytes and now - self._first_read() >= self.after:
             self.asked = now
             details = {"bytes_per_second": FAST}
-            self.shop.store.writer.record_act(Wish.THROTTLE.value, actor="ann", run_id=self.run, details=details)
+            self.shop.store.writer.record_act(
+                ControlRequest.THROTTLE.value, actor="ann", run_id=self.run, details=details
+            )
 
     def _first_read(self) -> float:
         return next(at for at, each in self.inside if each.bytes)
@@ -155,9 +157,9 @@ def limited(shop: Shop, rate: int) -> None:
     shop.contract.write_text(json.dumps(contract))
 
 
-def replay(run: BackfillRun, watch: Onlooker) -> End:
-    with run.hold() as hold:
-        return run.replay(hold, watch)
+def replay(run: BackfillRun, watch: Onlooker) -> ReplayEnd:
+    with run.lease() as lease:
+        return run.replay(lease, watch)
 
 
 @pytest.mark.long
@@ -170,7 +172,7 @@ def test_bytes_of_every_second_stay_within_the_limit_that_holds_then(new_shop: C
     watch = Throttling(shop=shop, run=run.run_id)
     consumers = Consumers(shop, f"{REPLAY_PREFIX}-{run.run_id}")
     with consumers.sampled():
-        assert replay(run, watch) is End.STAGED
+        assert replay(run, watch) is ReplayEnd.STAGED
 
     assert watch.asked is not None, "it was over before the limit could be changed"
     read = [at for at, each in watch.inside if 0 < each.read < each.planned]
@@ -189,9 +191,9 @@ def test_a_slice_says_how_far_it_is_before_anything_is_committed(new_shop: Calla
     watch = Throttling(shop=shop, run=run.run_id, after=3600)
     first: list[int] = []
     watch.after_slice = lambda _: first.append(len(watch.inside))
-    assert replay(run, watch) is End.STAGED
+    assert replay(run, watch) is ReplayEnd.STAGED
     before_the_first_commit = [each for _, each in watch.inside[: first[0]]]
-    read = [each.read for each in before_the_first_commit if each.step is Step.READ]
+    read = [each.read for each in before_the_first_commit if each.step is SlicePhase.READ]
     assert read == sorted(read)
     assert len({each for each in read if 0 < each < run.plan.slices[0].width}) >= 2, read
     assert {each.planned for each in before_the_first_commit} == {run.plan.slices[0].width}
@@ -213,9 +215,9 @@ def test_every_way_to_read_a_slice_passes_the_meter(new_shop: Callable[..., Shop
     shop.produce([{**each, "headers": [("from", b"h")]} for each in orders])
     shop.live()
     if path in ("headers", "several passes"):
-        edit(shop.workplace.folder / "transforms" / "orders.py", HEADERS if path == "headers" else TWO_ROWS)
+        edit(shop.project_context.folder / "transforms" / "orders.py", HEADERS if path == "headers" else TWO_ROWS)
     run = shop.plan(slices=2)
-    assert replay(run, Onlooker()) is End.STAGED
+    assert replay(run, Onlooker()) is ReplayEnd.STAGED
     passed, booked = shop.metered(run)
     # Read twice where the first way does not do.
     assert (passed == booked) if path in ("one pass", "headers") else (passed >= booked > 0)

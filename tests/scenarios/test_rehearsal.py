@@ -8,17 +8,17 @@ from datetime import datetime, timezone
 
 import pytest
 
+from anabranch.app.cost import keep_estimate
+from anabranch.app.forecast import forecast_backfill
+from anabranch.app.gates import GateService
+from anabranch.app.live_watch import LiveWatch
+from anabranch.app.planning import plan_backfill
+from anabranch.app.rehearsal import Rehearsal, RehearsalFailedError
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
 from anabranch.gates.evidence import newest_evidence
-from anabranch.plan.live_seen import worst_lag
-from anabranch.plan.rehearsed import STAGES, read_rehearsed
-from anabranch.wiring.cost import keep_estimate
-from anabranch.wiring.gates import Gatekeeper
-from anabranch.wiring.live_watch import LiveWatch
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.prospect import look_at_prospect
-from anabranch.wiring.rehearsal import Rehearsal, RehearsalFailedError
+from anabranch.plan.forecast.rehearsed import STAGES, read_rehearsed
+from anabranch.readiness.live_samples import worst_lag
 from tests.scenarios.backfills import NOW
 from tests.scenarios.shop import Shop, hours
 
@@ -28,10 +28,10 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 
 
 def rehearsal_of(shop: Shop) -> Rehearsal:
-    planned = plan_backfill(shop.workplace, shop.workplace.folder / "contracts" / "fix.yaml", now=NOW)
+    planned = plan_backfill(shop.project_context, shop.project_context.folder / "contracts" / "fix.yaml", now=NOW)
     asked = planned.asked
     return Rehearsal(
-        shop.workplace, shop.store, planned.plan, asked.backfill, asked.pipeline, "ann", shop.spark.session
+        shop.project_context, shop.store, planned.plan, asked.backfill, asked.pipeline, "ann", shop.spark.session
     )
 
 
@@ -66,11 +66,11 @@ def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(new_sho
 
 def tells_from_it(shop: Shop, now: datetime) -> None:
     """Window and cost rest on it from now on; without one there is no window."""
-    planned = plan_backfill(shop.workplace, shop.workplace.folder / "contracts" / "fix.yaml", now=now)
-    prospect = look_at_prospect(shop.workplace, planned, now)
+    planned = plan_backfill(shop.project_context, shop.project_context.folder / "contracts" / "fix.yaml", now=now)
+    prospect = forecast_backfill(shop.project_context, planned, now)
     assert prospect.window is not None
     assert prospect.window.replay.total_seconds() > 0
-    estimate, evidence = keep_estimate(shop.workplace, shop.store, planned, by="ann", now=now)
+    estimate, evidence = keep_estimate(shop.project_context, shop.store, planned, by="ann", now=now)
     assert estimate.rests_on == "a rehearsal"
     assert evidence.found["amount"] == round(estimate.bill.amount, 6) > 0
 
@@ -82,7 +82,7 @@ def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_
     wide = {"pad": "x" * 10_000}  # no column of the schema
     shop.produce([{**each, "value": json.dumps({**json.loads(each["value"]), **wide}).encode()} for each in hours()])
     shop.live()
-    file = shop.workplace.folder / "contracts" / "fix.yaml"
+    file = shop.project_context.folder / "contracts" / "fix.yaml"
     contract = json.loads(file.read_text())
 
     def at(rate: int | None) -> Rehearsal:
@@ -92,7 +92,7 @@ def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_
 
     def capacity(rehearsal: Rehearsal) -> str:
         given = (rehearsal.plan, rehearsal.contract, rehearsal.pipeline, "ann")
-        card = Gatekeeper(shop.workplace, shop.store, *given).score()
+        card = GateService(shop.project_context, shop.store, *given).score()
         return next(each.words for each in card.judgements if each.gate == "capacity")
 
     slow, now = at(LIMIT), datetime.now(timezone.utc)
@@ -110,7 +110,7 @@ def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_
 
 
 def test_a_slice_that_is_over_before_the_next_look_is_seen_too(shop: Shop) -> None:
-    watch = LiveWatch(shop.workplace, load_pipelines(shop.workplace.loaded)["orders"].pipeline)
+    watch = LiveWatch(shop.project_context, load_pipelines(shop.project_context.loaded)["orders"].pipeline)
     with watch.watching(), watch.replaying():
         pass
     assert [sample.replaying for sample in watch.samples] == [False, True, False]
@@ -118,7 +118,7 @@ def test_a_slice_that_is_over_before_the_next_look_is_seen_too(shop: Shop) -> No
 
 
 def test_a_rehearsal_that_fails_leaves_nothing_and_says_why(shop: Shop) -> None:
-    transform = shop.workplace.folder / "transforms" / "orders.py"
+    transform = shop.project_context.folder / "transforms" / "orders.py"
     transform.write_text("def transform(events):\n    raise ValueError('no such rate')\n")
     refs, rehearsal = dict(shop.table().metadata.refs), rehearsal_of(shop)
     with pytest.raises(RehearsalFailedError, match="no such rate") as failed:

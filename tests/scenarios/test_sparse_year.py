@@ -18,8 +18,8 @@ import pytest
 
 from anabranch.adapters.embedded.stack import EmbeddedKafka
 from anabranch.adapters.iceberg.partitioning import partitioning_of
+from anabranch.app.project_context import open_project
 from anabranch.project.scaffold import plan_project, write_project
-from anabranch.wiring.workplace import open_workplace
 from tests.scenarios import flights
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -68,12 +68,12 @@ class Operator:
         return found
 
     def rows(self) -> flights.Rows:
-        table = open_workplace(self.folder, "dev").catalog.open().load_table(flights.TABLE)
+        table = open_project(self.folder, "dev").catalog.open().load_table(flights.TABLE)
         found = table.scan().to_arrow().to_pylist()
         return Counter(tuple(row[name] for name in flights.COLUMNS) for row in found)
 
     def partitioning(self) -> list[str]:
-        table = open_workplace(self.folder, "dev").catalog.open().load_table(flights.TABLE)
+        table = open_project(self.folder, "dev").catalog.open().load_table(flights.TABLE)
         return [str(field) for field in partitioning_of(table)]
 
 
@@ -83,7 +83,7 @@ def operator(tmp_path: Path) -> Iterator[Operator]:
     write_project(plan_project(folder, "shop"))
     stack = EmbeddedKafka(folder / ".anabranch")
     stack.up(1, patience=120)
-    operator = Operator(folder, open_workplace(folder, "dev").kafka.bootstrap)
+    operator = Operator(folder, open_project(folder, "dev").kafka.bootstrap)
     yield operator
     operator.run("live", "stop", "flights")
     stack.down()

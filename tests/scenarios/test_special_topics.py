@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from anabranch.adapters.spark.quarantine import QuarantineFullError
+from anabranch.adapters.spark.write.quarantine import QuarantineFullError
+from anabranch.app.backfill import BackfillRun
 from anabranch.runs.states import Event, State
 from anabranch.validate.report import Verdict
-from anabranch.wiring.backfill import BackfillRun
 from tests.fixtures.broker import Record, eventually
 from tests.scenarios.backfills import JUNE, Onlooker, edit
 from tests.scenarios.checker import between, order_of
@@ -70,7 +70,7 @@ def test_headers_reach_a_transform_that_asks_for_them_in_every_slice(new_shop: C
     shop = new_shop()
     shop.produce([{**each, "headers": [("from", f"h{number}".encode())]} for number, each in enumerate(hours())])
     shop.live()
-    transform = shop.workplace.folder / "transforms" / "orders.py"
+    transform = shop.project_context.folder / "transforms" / "orders.py"
     edit(transform, {'"customer",': 'F.col("_headers")[0]["value"].cast("string").alias("customer"),'})
     run = shop.plan(slices=3)
     assert shop.apply(run).verdict is Verdict.ACCEPTED
@@ -95,7 +95,7 @@ def test_all_that_a_record_has_reaches_a_transform_that_asks_for_it_in_every_sli
             F.col("_offset").cast("string"),
             F.unix_millis("_timestamp").cast("string"),
         ).alias("customer"),"""
-    edit(shop.workplace.folder / "transforms" / "orders.py", {'"customer",': asked})
+    edit(shop.project_context.folder / "transforms" / "orders.py", {'"customer",': asked})
     run = shop.plan(slices=3)
     assert shop.apply(run).verdict is Verdict.ACCEPTED
     shop.promote(run)
@@ -275,12 +275,12 @@ def test_poison_is_set_aside_with_all_that_is_known_and_too_much_of_it_stops_the
     assert [row["offset"] for row in shop.quarantined()] == [50, 52]
     shop.require(former)
 
-    file = shop.workplace.folder / "pipelines" / "orders.yaml"
+    file = shop.project_context.folder / "pipelines" / "orders.yaml"
     file.write_text(file.read_text().replace("maxRecords: 2", "maxRecords: 4"))
     full = shop.again(run.run_id)
     assert refusal(shop.apply, full, Onlooker()).code == "plan.pipeline-changed", "the cap is part of the plan"
-    with full.hold() as hold:
-        hold.move(Event.CANCEL)
+    with full.lease() as lease:
+        lease.transition(Event.CANCEL)
     run = shop.plan(slices=2)
     assert shop.apply(run).verdict is Verdict.ACCEPTED
     aside = [row for row in shop.quarantined() if row["run"] == run.run_id]

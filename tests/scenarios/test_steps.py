@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from anabranch.app.backfill import BackfillRun
 from anabranch.plan.steps import HoldRange, document_of, steps_of
 from anabranch.runs.journal import Outcome
 from anabranch.runs.states import ACTIVE
 from anabranch.validate.report import Verdict
-from anabranch.wiring.backfill import BackfillRun
 from tests.scenarios.shop import Shop
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 def printed(run: BackfillRun) -> list[tuple[object, object]]:
     """The plan's steps after the submission, whose record is the run itself."""
-    hold, *steps = steps_of(run.plan)
-    assert isinstance(hold, HoldRange)
+    lease, *steps = steps_of(run.plan)
+    assert isinstance(lease, HoldRange)
     return [(each["step"], each.get("slice")) for each in map(document_of, steps)]
 
 
@@ -31,8 +31,8 @@ def test_the_journal_of_a_run_equals_the_steps_that_its_plan_prints(shop: Shop) 
     run = shop.plan(slices=2)
     assert run.run.state in ACTIVE, "the range is held from the submission on"
     assert shop.apply(run).verdict is Verdict.ACCEPTED
-    with run.hold() as hold:
-        run.rehearse_rollback(hold)
+    with run.lease() as lease:
+        run.rehearse_rollback(lease)
     shop.promote(run)
     shop.close(run)
     assert journalled(run) == printed(run)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import open_project
+from anabranch.app.zones import PipelineZones
 from anabranch.contract.load import load_pipelines
-from anabranch.plan.axis import EPOCH
-from anabranch.plan.completeness import Proof
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.offsets.zones import BLOCK, Zone
 from anabranch.plan.planner import Planned
-from anabranch.plan.zones import BLOCK, Zone
+from anabranch.plan.target_range import EPOCH
 from anabranch.validate.report import Verdict
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import open_workplace
-from anabranch.wiring.zones import PipelineZones
 from tests.fixtures.broker import Record
 from tests.scenarios.backfills import JUNE, NOW
 from tests.scenarios.checker import order_of
@@ -34,8 +34,8 @@ def fill(shop: Shop, hour: int) -> None:
 
 
 def map_of(shop: Shop) -> PipelineZones:
-    workplace = open_workplace(shop.workplace.folder, "dev")
-    return PipelineZones(workplace, load_pipelines(workplace.loaded)["orders"])
+    project_context = open_project(shop.project_context.folder, "dev")
+    return PipelineZones(project_context, load_pipelines(project_context.loaded)["orders"])
 
 
 def build(shop: Shop) -> tuple[Zone, ...]:
@@ -46,8 +46,8 @@ def build(shop: Shop) -> tuple[Zone, ...]:
 
 
 def planned(shop: Shop) -> Planned:
-    workplace = open_workplace(shop.workplace.folder, "dev")
-    return plan_backfill(workplace, workplace.folder / "contracts" / "fix.yaml", now=NOW)
+    project_context = open_project(shop.project_context.folder, "dev")
+    return plan_backfill(project_context, project_context.folder / "contracts" / "fix.yaml", now=NOW)
 
 
 def micros(record: Record) -> int | None:
@@ -129,7 +129,7 @@ def test_a_map_of_another_reading_or_another_topic_is_not_used_and_that_is_said(
     former = build(shop)
     assert set(planned(shop).plan.source.proof.values()) == {Proof.MAP}
 
-    pipeline = Path(shop.workplace.folder) / "pipelines" / "orders.yaml"
+    pipeline = Path(shop.project_context.folder) / "pipelines" / "orders.yaml"
     text = pipeline.read_text()
     assert "customer: string" in text
     pipeline.write_text(text.replace("customer: string", "customer: string\n      note: string"))

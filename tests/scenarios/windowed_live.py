@@ -13,19 +13,19 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.topics import describe_topic
-from anabranch.adapters.spark.quarantine import Quarantine
-from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import load_transform
-from anabranch.contract.kept_code import CodeStore
+from anabranch.adapters.spark.transform.load import load_transform
+from anabranch.adapters.spark.write.quarantine import QuarantineTable
+from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import StateKeeping
 from anabranch.contract.reading import reading_digest
 from anabranch.live.checkpoint_keeping import CheckpointKeeper
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.windows import WindowWriter
@@ -48,22 +48,22 @@ class WindowedLive:
 
     @property
     def kept(self) -> KeptCheckpoints:
-        return KeptCheckpoints.of(self.scene.workplace.state, self.scene.pipeline_name)
+        return KeptCheckpoints.of(self.scene.project_context.state, self.scene.pipeline_name)
 
     @property
     def checkpoint(self) -> Path:
-        return self.scene.workplace.state.resolve() / "checkpoint"
+        return self.scene.project_context.state.resolve() / "checkpoint"
 
     @contextmanager
     def running(self, max_offsets: int = 10_000) -> Iterator[WindowWriter]:
         """Live while this lasts, stopped at a batch's end."""
         scene = self.scene
-        session, pipeline, catalog = scene.spark.session, scene.pipeline, scene.workplace.catalog
-        transform = load_transform(scene.workplace.folder, pipeline)
-        CodeStore.below(scene.workplace.state, scene.pipeline_name).keep(scene.workplace.folder, pipeline)
+        session, pipeline, catalog = scene.spark.session, scene.pipeline, scene.project_context.catalog
+        transform = load_transform(scene.project_context.folder, pipeline)
+        CodeStore.below(scene.project_context.state, scene.pipeline_name).keep(scene.project_context.folder, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform)
-        Quarantine(catalog, pipeline).prepare(session)
-        topic = describe_topic(scene.workplace.kafka.client("tests"), scene.topic)
+        QuarantineTable(catalog, pipeline).prepare(session)
+        topic = describe_topic(scene.project_context.kafka.client("tests"), scene.topic)
         zones, key = IcebergZones(catalog.open(), scene.table_name), MapKey(topic.uuid, reading_digest(pipeline.spec))
         writer = WindowWriter(
             catalog=catalog,
@@ -76,7 +76,7 @@ class WindowedLive:
             commit_group=lambda _position: None,
             report=lambda done, _offsets: self._note(done),
             keep_zones=lambda counted: zones.add(key, counted),
-            kafka=scene.workplace.kafka,
+            kafka=scene.project_context.kafka,
             keep_checkpoint=self._keeper(topic.uuid).after,
         )
 
@@ -88,7 +88,7 @@ class WindowedLive:
                 raise RuntimeError("live has ended") from error
 
         starting = starting_offsets(topic, self.last())
-        kafka, pace = scene.workplace.kafka, Pace(0.1, max_offsets)
+        kafka, pace = scene.project_context.kafka, LivePace(0.1, max_offsets)
         name = scene.pipeline_name
         self.query = query = start_query(
             session, kafka, name, topic, starting, self.checkpoint, pace, write, writer.shape

@@ -12,7 +12,7 @@ from anabranch.cli.main import main
 from anabranch.demo.scene import StoryError, require_same
 from anabranch.errors import ExitCode
 from anabranch.plan.slices import FEWEST_OFFSETS, MOST_OFFSETS, MOST_SLICES, OFFSETS_PER_SLICE, USUAL_SLICES
-from anabranch.runs.hold import LEASE
+from anabranch.runs.run_lease import LEASE_DURATION
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +23,7 @@ def page(name: str) -> str:
 
 
 def test_the_lease_of_the_documentation_is_the_codes() -> None:
-    assert f"holds its lease for {LEASE.total_seconds():.0f} seconds at a time" in page("docs/operations.md")
+    assert f"holds its lease for {LEASE_DURATION.total_seconds():.0f} seconds at a time" in page("docs/operations.md")
 
 
 def test_slice_sizes_of_help_and_documentation_are_the_codes(capsys: pytest.CaptureFixture[str]) -> None:

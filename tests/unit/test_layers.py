@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DATA_FLOWS = {"adapters", "live"}
 """These import pyspark. `adapters.jvm` does not, and the rule names it."""
 ABOVE = {"demo", "doctor"}
-"""These import what starts Spark from `adapters` and `wiring`."""
+"""These import what starts Spark from `adapters` and `app`."""
 
 
 def test_every_other_package_may_not_import_pyspark() -> None:

@@ -13,8 +13,8 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.plan.advice import Advice
-    from anabranch.plan.damage import Damage
+    from anabranch.readiness.advice import Advice
+    from anabranch.readiness.incident import Incident
 
 
 def advise(
@@ -39,16 +39,16 @@ def advise(
     """
     from datetime import datetime, timezone
 
-    from anabranch.plan.advice import Way
-    from anabranch.plan.advice import advise as weigh
-    from anabranch.wiring.advice import Told, look_at_damage
-    from anabranch.wiring.cost import price_of
-    from anabranch.wiring.workplace import open_workplace
+    from anabranch.app.advice import AdviceInput, look_at_damage
+    from anabranch.app.cost import price_of
+    from anabranch.app.project_context import open_project
+    from anabranch.readiness.advice import Way
+    from anabranch.readiness.advice import advise as weigh
 
-    told = Told(affected_rows, _share(tolerate), archive)
-    workplace = open_workplace(project, context)
-    damage = look_at_damage(workplace, file, told, now=datetime.now(timezone.utc))
-    advice = weigh(damage, price_of(workplace))
+    told = AdviceInput(affected_rows, _share(tolerate), archive)
+    project_context = open_project(project, context)
+    damage = look_at_damage(project_context, file, told, now=datetime.now(timezone.utc))
+    advice = weigh(damage, price_of(project_context))
     document = {**advice.document(), "live": damage.live.value, "readers": damage.readers.document()}
     emit(document, output, lambda console: _table(console, advice, damage))
     if advice.recommended is Way.BACKFILL:
@@ -66,11 +66,11 @@ def _share(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a share: write 0.1%") from error
 
 
-def _table(console: Console, advice: Advice, damage: Damage) -> None:
+def _table(console: Console, advice: Advice, damage: Incident) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from anabranch.plan.advice import time_words
+    from anabranch.readiness.advice import time_words
 
     table = Table("", "way", "time", "cost", "effect on readers", box=None, header_style="dim")
     for option in advice.options:

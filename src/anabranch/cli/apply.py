@@ -15,10 +15,10 @@ from anabranch.cli.under_way import note_look
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.replay.replayer import End
-    from anabranch.runs.hold import Hold
+    from anabranch.app.backfill import BackfillRun
+    from anabranch.replay.replayer import ReplayEnd
+    from anabranch.runs.run_lease import RunLease
     from anabranch.validate.report import Report
-    from anabranch.wiring.backfill import BackfillRun
 
 
 def apply(
@@ -36,24 +36,24 @@ def apply(
     """Replay a contract into staging and validate it. Production is not touched until `anabranch promote`."""
     from datetime import datetime, timezone
 
-    from anabranch.plan.file import read_plan_file
-    from anabranch.wiring.backfill import BackfillRun, operator, submit, submit_contract
-    from anabranch.wiring.workplace import open_workplace
+    from anabranch.app.backfill import BackfillRun, operator, submit, submit_contract
+    from anabranch.app.project_context import open_project
+    from anabranch.plan.plan_file import read_plan_file
 
-    workplace = open_workplace(project, context)
+    project_context = open_project(project, context)
     now, actor = datetime.now(timezone.utc), operator()[1]
-    with workplace.store() as store:
+    with project_context.store() as store:
         if plan_file is not None and control:
             raise typer.BadParameter("a plan's file says already whether there is a control; plan with --control")
         if plan_file is not None and file is None:
             read = read_plan_file(plan_file)
             run = submit(store, read.plan, read.contract, now=now, actor=actor)
         elif file is not None and plan_file is None:
-            run = submit_contract(workplace, store, file, now=now, actor=actor, control=control)
+            run = submit_contract(project_context, store, file, now=now, actor=actor, control=control)
         else:
             raise typer.BadParameter("give a plan's file, or a contract with -f")
         note_look(f"anabranch status {run.id}")
-        go_on(BackfillRun(workplace, store, run.id), output)
+        go_on(BackfillRun(project_context, store, run.id), output)
 
 
 def retry(
@@ -68,43 +68,43 @@ def validate(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
     """Judge what is staged: counts, checksums, keys, nulls, schema, known records, your SQL, and every offset."""
-    with run_in_hand(run, project, context) as backfill, backfill.hold() as hold:
-        report = _validated(backfill, hold)
+    with run_in_hand(run, project, context) as backfill, backfill.lease() as lease:
+        report = _validated(backfill, lease)
     show(backfill, report, output)
 
 
 def go_on(backfill: BackfillRun, output: Format) -> None:
     """Replay what is missing, validate, and say what comes next."""
+    from anabranch.app.gates import READS
     from anabranch.cli.watching import watching
-    from anabranch.replay.replayer import End
+    from anabranch.replay.replayer import ReplayEnd
     from anabranch.runs.states import State
     from anabranch.validate.report import Verdict
-    from anabranch.wiring.gates import READS
 
     words = stderr()
     backfill = replace(backfill, say=lambda line: words.print(line, markup=False))
     twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control's"
     words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.", markup=False)
-    with backfill.hold() as hold:
+    with backfill.lease() as lease:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
             lanes = 1 if backfill.plan.control is None else 2
             backfill.gates.measure(lambda said: words.print(said, markup=False), READS)
             watch = watching(lanes * sum(piece.width for piece in backfill.plan.slices), backfill.lag)
             with watch.shown():
-                end = backfill.replay(hold, watch)
-            if end is not End.STAGED:
+                end = backfill.replay(lease, watch)
+            if end is not ReplayEnd.STAGED:
                 _stopped(backfill, end, output)
-        report = _validated(backfill, hold)
+        report = _validated(backfill, lease)
         if report.verdict is Verdict.ACCEPTED:
-            backfill.rehearse_rollback(hold, lambda said: words.print(said, markup=False))
+            backfill.rehearse_rollback(lease, lambda said: words.print(said, markup=False))
     show(backfill, report, output)
 
 
 def show(backfill: BackfillRun, report: Report, output: Format) -> None:
     """The verdict, and an exit code that scripts can rely on."""
+    from anabranch.cli.report import print_report
     from anabranch.errors import ExitCode
     from anabranch.validate.report import Verdict
-    from anabranch.validate.terminal import print_report
 
     page = backfill.folder / "validation.html"
     accepted = report.verdict is Verdict.ACCEPTED
@@ -125,28 +125,28 @@ def _after(backfill: BackfillRun) -> str:
     """What comes after a validation that said yes."""
     from datetime import datetime, timezone
 
-    from anabranch.wiring.approval import is_cleared
+    from anabranch.app.approval import is_cleared
 
     verb = "promote" if is_cleared(backfill, datetime.now(timezone.utc)) else "approve"
     return f"anabranch {verb} {backfill.run_id}"
 
 
-def _validated(backfill: BackfillRun, hold: Hold) -> Report:
+def _validated(backfill: BackfillRun, lease: RunLease) -> Report:
     from datetime import datetime, timezone
 
     from anabranch.cli.watching import phases
 
     with phases() as phase:
         phase(f"validating run {backfill.run_id}")
-        return backfill.validate(hold, datetime.now(timezone.utc), phase)
+        return backfill.validate(lease, datetime.now(timezone.utc), phase)
 
 
-def _stopped(backfill: BackfillRun, end: End, output: Format) -> None:
+def _stopped(backfill: BackfillRun, end: ReplayEnd, output: Format) -> None:
     from anabranch.errors import ExitCode
     from anabranch.replay.limits import stopped_by_deadline
-    from anabranch.replay.replayer import End
+    from anabranch.replay.replayer import ReplayEnd
 
-    paused, miss = end is End.PAUSED, stopped_by_deadline(backfill.store.reader.audit(run_id=backfill.run_id))
+    paused, miss = end is ReplayEnd.PAUSED, stopped_by_deadline(backfill.store.reader.audit(run_id=backfill.run_id))
     following = f"anabranch retry {backfill.run_id}" if paused else f"anabranch close {backfill.run_id}"
     state = backfill.run.state.value
     emit(

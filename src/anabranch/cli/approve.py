@@ -14,8 +14,8 @@ from anabranch.cli.place import ContextName, ProjectFolder
 
 if TYPE_CHECKING:
     from anabranch.adapters.sql.store import SqlRunStore
-    from anabranch.wiring.approval import Subject
-    from anabranch.wiring.workplace import Workplace
+    from anabranch.app.approval import ApprovalSubject
+    from anabranch.app.project_context import ProjectContext
 
 RunOrPlan = Annotated[
     str,
@@ -37,11 +37,11 @@ def approve(
     """Agree to a run, or to a plan before it runs. It counts until either changes, it expires or is revoked."""
     from datetime import datetime, timezone
 
-    from anabranch.wiring.approval import approve as give
-    from anabranch.wiring.backfill import operator
+    from anabranch.app.approval import approve as give
+    from anabranch.app.backfill import operator
 
-    with subject_in_hand(what, project, context) as (workplace, store, subject):
-        settings, who = workplace.loaded.settings, operator()[1]
+    with subject_in_hand(what, project, context) as (project_context, store, subject):
+        settings, who = project_context.loaded.settings, operator()[1]
         approval = give(store, settings, subject, who=who, reason=reason, now=datetime.now(timezone.utc))
     run, judged = subject.run, approval.judged
     following = f"anabranch apply {what}" if run is None else f"anabranch promote {run.id}"
@@ -64,17 +64,19 @@ def approve(
 
 
 @contextmanager
-def subject_in_hand(what: str, project: Path, context: str | None) -> Iterator[tuple[Workplace, SqlRunStore, Subject]]:
+def subject_in_hand(
+    what: str, project: Path, context: str | None
+) -> Iterator[tuple[ProjectContext, SqlRunStore, ApprovalSubject]]:
     """A plan, if there is a file of that name; otherwise a run."""
+    from anabranch.app.approval import subject_of_plan, subject_of_run
+    from anabranch.app.project_context import open_project
     from anabranch.cli.place import run_in_hand
-    from anabranch.wiring.approval import subject_of_plan, subject_of_run
-    from anabranch.wiring.workplace import open_workplace
 
     file = Path(what)
     if file.is_file():
-        workplace = open_workplace(project, context)
-        with workplace.store() as store:
-            yield workplace, store, subject_of_plan(file)
+        project_context = open_project(project, context)
+        with project_context.store() as store:
+            yield project_context, store, subject_of_plan(file)
         return
     with run_in_hand(what, project, context) as backfill:
-        yield backfill.workplace, backfill.store, subject_of_run(backfill)
+        yield backfill.project_context, backfill.store, subject_of_run(backfill)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from anabranch.adapters.sql.store import SqlRunStore
-    from anabranch.runs.audit import Anchor, AuditRecord, Verdict
+    from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict
 
 audit = typer.Typer(name="audit", help="List the audit records, and prove that none was changed.", no_args_is_help=True)
 
@@ -83,9 +83,9 @@ def list_records(
 
 def _open(project: Path | None, context: str | None) -> SqlRunStore:
     from anabranch.adapters.sql.store import open_store
+    from anabranch.app.control_database import control_database_url
     from anabranch.project.load import load_project
     from anabranch.project.location import find_project_folder
-    from anabranch.wiring.control_database import control_database_url
 
     loaded = load_project(find_project_folder(project or Path.cwd()), context)
     return open_store(control_database_url(loaded), create=False)
@@ -111,7 +111,7 @@ def _read_anchor(file: Path) -> Anchor:
     return Anchor(seq, digest)
 
 
-def _draw_verdict(console: Console, verdict: Verdict, witness: Anchor | None) -> None:
+def _draw_verdict(console: Console, verdict: ChainVerdict, witness: Anchor | None) -> None:
     if verdict.intact:
         seen = "" if witness is None else f", and the anchor at record {witness.seq} is part of it"
         console.print(f"intact: {verdict.head.seq} records, each following the one before it{seen}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from anabranch.app.checkpoints import Checkpoints
     from anabranch.replay.state_comparison import StateComparison
-    from anabranch.wiring.checkpoints import Checkpoints
 
 
 def checkpoints(
@@ -37,19 +37,19 @@ def checkpoints(
     output: Output = Format.TABLE,
 ) -> None:
     """List the states that a replay may start from, with their offsets and the event time they have reached."""
+    from anabranch.app.checkpoints import find_checkpoints
+    from anabranch.app.project_context import open_project
+    from anabranch.app.stream_states import compare_by_name
     from anabranch.live.pipelines import find_pipeline
-    from anabranch.wiring.checkpoints import find_checkpoints
-    from anabranch.wiring.stream_states import compare_by_name
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    chosen = find_pipeline(workplace.loaded, pipeline).pipeline
+    project_context = open_project(project, context)
+    chosen = find_pipeline(project_context.loaded, pipeline).pipeline
     if compare is not None:
         stderr().print("Starting Spark to read both states …", markup=False)
-        compared = compare_by_name(workplace, chosen, *compare)
+        compared = compare_by_name(project_context, chosen, *compare)
         emit(compared.document(), output, lambda console: _differences(console, compared))
         return
-    found = find_checkpoints(workplace, chosen, _moment(before))
+    found = find_checkpoints(project_context, chosen, _moment(before))
     emit(found.document(), output, lambda console: _tables(console, found))
 
 

@@ -11,18 +11,18 @@ from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
 
 if TYPE_CHECKING:
-    from anabranch.replay.controls import Wish
-    from anabranch.wiring.backfill import BackfillRun
+    from anabranch.app.backfill import BackfillRun
+    from anabranch.replay.controls import ControlRequest
 
 
 def pause(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
     """Pause a replay after the slice at hand. What is staged stays; `anabranch resume` goes on at once."""
-    from anabranch.replay.controls import Wish
+    from anabranch.replay.controls import ControlRequest
 
     with run_in_hand(run, project, context) as backfill:
-        _ask(backfill, Wish.PAUSE)
+        _ask(backfill, ControlRequest.PAUSE)
         _told(backfill, "will pause after the slice at hand", f"anabranch resume {backfill.run_id}", output)
 
 
@@ -30,12 +30,12 @@ def resume(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
     """Let a paused replay go on. If its process has ended, go on here instead with `anabranch retry`."""
-    from anabranch.replay.controls import Wish
-    from anabranch.wiring.approval import require_steering
+    from anabranch.app.approval import require_steering
+    from anabranch.replay.controls import ControlRequest
 
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "resume")
-        _ask(backfill, Wish.RESUME)
+        _ask(backfill, ControlRequest.RESUME)
         alive = _worked_on(backfill)
         says = "goes on" if alive else "has no process at work"
         _told(backfill, says, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
@@ -52,9 +52,9 @@ def cancel(
 
     A run that is being replayed is cancelled after the slice at hand; its range is free from then on.
     """
-    from anabranch.replay.controls import Wish
+    from anabranch.app.approval import require_steering
+    from anabranch.replay.controls import ControlRequest
     from anabranch.runs.states import Event, next_state
-    from anabranch.wiring.approval import require_steering
 
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "cancel")
@@ -66,11 +66,11 @@ def cancel(
             yes,
         )
         if _worked_on(backfill):
-            _ask(backfill, Wish.CANCEL)
+            _ask(backfill, ControlRequest.CANCEL)
             says = "will be cancelled after the slice at hand"
         else:
-            with backfill.hold() as hold:
-                hold.move(Event.CANCEL)
+            with backfill.lease() as lease:
+                lease.transition(Event.CANCEL)
             says = "is cancelled"
         _told(backfill, says, f"anabranch close {backfill.run_id}", output)
 
@@ -85,9 +85,9 @@ def throttle(
     """Change how fast a replay may read, while it runs: the slice at hand too, within two seconds."""
     from pydantic_core import PydanticCustomError
 
+    from anabranch.app.approval import require_steering
     from anabranch.project.quantities import parse_size
-    from anabranch.replay.controls import Wish
-    from anabranch.wiring.approval import require_steering
+    from anabranch.replay.controls import ControlRequest
 
     try:
         limit = None if rate == "none" else parse_size(rate)
@@ -95,14 +95,14 @@ def throttle(
         raise typer.BadParameter(f"{rate!r} is not a rate: write 20MiB, 500kB or none") from error
     with run_in_hand(run, project, context) as backfill:
         require_steering(backfill, "throttle")
-        _ask(backfill, Wish.THROTTLE, {"bytes_per_second": limit})
+        _ask(backfill, ControlRequest.THROTTLE, {"bytes_per_second": limit})
         allowed = f"{rate} per second" if limit else "without a limit"
         says = f"may read {allowed} from now on; a slice at hand notices within two seconds"
         _told(backfill, says, f"anabranch status {backfill.run_id}", output)
 
 
-def _ask(backfill: BackfillRun, wish: Wish, details: dict[str, object] | None = None) -> None:
-    from anabranch.wiring.backfill import operator
+def _ask(backfill: BackfillRun, wish: ControlRequest, details: dict[str, object] | None = None) -> None:
+    from anabranch.app.backfill import operator
 
     backfill.store.writer.record_act(wish.value, actor=operator()[1], run_id=backfill.run_id, details=details)
 
@@ -111,7 +111,7 @@ def _worked_on(backfill: BackfillRun) -> bool:
     """Whether some process holds the run's lease now."""
     from datetime import datetime, timezone
 
-    from anabranch.wiring.holder import is_gone
+    from anabranch.runs.lease_holder import is_gone
 
     lease = backfill.store.reader.lease(backfill.run_id)
     return lease.held_by_another("", datetime.now(timezone.utc)) and not is_gone(lease.holder or "")

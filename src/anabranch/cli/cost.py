@@ -13,7 +13,7 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.plan.cost import Bill
+    from anabranch.plan.forecast.cost import Bill
 
 
 def cost(
@@ -46,17 +46,17 @@ def cost(
 def _of_contract(file: Path, project: Path, context: str | None, output: Format) -> None:
     from datetime import datetime, timezone
 
-    from anabranch.wiring.backfill import operator
-    from anabranch.wiring.cost import keep_estimate
-    from anabranch.wiring.planning import plan_backfill
-    from anabranch.wiring.workplace import open_workplace
+    from anabranch.app.backfill import operator
+    from anabranch.app.cost import keep_estimate
+    from anabranch.app.planning import plan_backfill
+    from anabranch.app.project_context import open_project
 
-    workplace, now = open_workplace(project, context), datetime.now(timezone.utc)
-    planned = plan_backfill(workplace, file, now=now)
+    project_context, now = open_project(project, context), datetime.now(timezone.utc)
+    planned = plan_backfill(project_context, file, now=now)
     budget = planned.asked.backfill.spec.budget
     limit = None if budget is None else budget.cost
-    with workplace.store() as store:
-        found, _ = keep_estimate(workplace, store, planned, by=operator()[1], now=now)
+    with project_context.store() as store:
+        found, _ = keep_estimate(project_context, store, planned, by=operator()[1], now=now)
     document = {"plan": planned.plan.hash, "estimate": found.document(), "budget": limit}
     emit(document, output, lambda console: _table(console, found.bill, "estimated", limit))
     say_alerts(found.bill)
@@ -66,17 +66,17 @@ def _of_contract(file: Path, project: Path, context: str | None, output: Format)
 
 
 def _of_run(run: str, project: Path, context: str | None, output: Format) -> None:
+    from anabranch.app.cost import cost_record, spent
     from anabranch.cli.place import run_in_hand
-    from anabranch.wiring.cost import cost_record, spent
 
     with run_in_hand(run, project, context) as backfill:
         reader, plan = backfill.store.reader, backfill.plan
         budget = backfill.contract.spec.budget
         limit = None if budget is None else budget.cost
-        bill = spent(backfill.workplace, reader, plan, backfill.run_id)
+        bill = spent(backfill.project_context, reader, plan, backfill.run_id)
         document = {
             "run": backfill.run_id,
-            **cost_record(backfill.workplace, reader, plan, backfill.run_id, backfill.contract),
+            **cost_record(backfill.project_context, reader, plan, backfill.run_id, backfill.contract),
         }
     before: Any = document["estimate"]
 
@@ -90,18 +90,18 @@ def _of_run(run: str, project: Path, context: str | None, output: Format) -> Non
 
 
 def _book(project: Path, context: str | None, output: Format) -> None:
+    from anabranch.app.project_context import open_project
     from anabranch.cli.output import as_yaml
     from anabranch.contract.price_book import load_price_book
     from anabranch.project.model import as_plain
-    from anabranch.wiring.workplace import open_workplace
 
-    document = as_plain(load_price_book(open_workplace(project, context).loaded))
+    document = as_plain(load_price_book(open_project(project, context).loaded))
     emit(document, output, lambda console: console.print(as_yaml(document), markup=False, end=""))
 
 
 def say_alerts(bill: Bill) -> None:
     """Every meter above its threshold, with who answers for it."""
-    from anabranch.plan.cost import alert_words
+    from anabranch.plan.forecast.cost import alert_words
 
     for words in alert_words(bill.alerts, bill.currency):
         stderr().print(f"alert     {words}", markup=False)

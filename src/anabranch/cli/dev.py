@@ -82,7 +82,7 @@ def fetch(output: Output = Format.TABLE) -> None:
     """Download the locked jars that are missing, and compile our functions for Spark; then no network is needed."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
     from anabranch.adapters.jvm.java import find_java
-    from anabranch.adapters.spark.functions import functions_jar
+    from anabranch.adapters.spark.native.functions import functions_jar
 
     cache = ArtifactCache()
     wanted = tuple(dict.fromkeys(artifact for bundle in bundles() for artifact in locked(bundle)))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.doctor.finding import Subject
+from anabranch.doctor.finding import DoctorSubject
 from anabranch.errors import ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.doctor.finding import Finding
+    from anabranch.doctor.finding import DoctorFinding
 
 
 def doctor(
@@ -28,7 +28,7 @@ def doctor(
         typer.Option(help="The context to look at.", show_default="ANABRANCH_CONTEXT, or the project's default"),
     ] = None,
     skip: Annotated[
-        list[Subject] | None, typer.Option("--skip", help="Don't look at this one. May be given several times.")
+        list[DoctorSubject] | None, typer.Option("--skip", help="Don't look at this one. May be given several times.")
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
@@ -39,7 +39,7 @@ def doctor(
     console = stderr()
     with console.status("looking …") as spinner:
 
-        def starting(subject: Subject) -> None:
+        def starting(subject: DoctorSubject) -> None:
             words = f"looking at {subject.value} …"
             if console.is_terminal:
                 spinner.update(words)
@@ -63,7 +63,7 @@ def _met(error: Exception) -> None:
         traceback.print_exception(error)
 
 
-def _table(console: Console, findings: Sequence[Finding]) -> None:
+def _table(console: Console, findings: Sequence[DoctorFinding]) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.gates.drill import DrillReport
     from anabranch.gates.evidence import Evidence
+    from anabranch.readiness.drill_report import DrillReport
 
 
 class _PipelineOrCommand(TyperGroup):
@@ -54,28 +54,28 @@ def run(
     from contextlib import ExitStack
     from datetime import datetime, timezone
 
+    from anabranch.app.backfill import BackfillRun, operator
+    from anabranch.app.drill import Drill
+    from anabranch.app.project_context import open_project
     from anabranch.cli.watching import Watching, watching
     from anabranch.errors import ExitCode
     from anabranch.gates.colour import Colour
     from anabranch.live.pipelines import find_pipeline
-    from anabranch.wiring.backfill import BackfillRun, operator
-    from anabranch.wiring.drill import Drill
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    loaded = find_pipeline(workplace.loaded, pipeline)
+    project_context = open_project(project, context)
+    loaded = find_pipeline(project_context.loaded, pipeline)
     stderr().print(f"Drilling {pipeline}: production is not touched.", markup=False)
-    with workplace.store() as store, ExitStack() as screen:
+    with project_context.store() as store, ExitStack() as screen:
 
         def take(run_id: str) -> BackfillRun:
-            return BackfillRun(workplace, store, run_id)
+            return BackfillRun(project_context, store, run_id)
 
         def watch(run: BackfillRun) -> Watching:
             progress = watching(sum(piece.width for piece in run.plan.slices), run.lag)
             screen.enter_context(progress.shown())
             return progress
 
-        exercise = Drill(workplace, store, loaded, take, operator()[1])
+        exercise = Drill(project_context, store, loaded, take, operator()[1])
         found = exercise(watch, datetime.now(timezone.utc))
     emit(found.document(), output, lambda console: _answers(console, found))
     stderr().print(f"next      anabranch drill history {pipeline}", markup=False)
@@ -93,15 +93,15 @@ def history(
     """Every drill of a pipeline that is on record, with its recovery time, the newest last."""
     from datetime import datetime, timezone
 
-    from anabranch.gates.drill import history as drills
+    from anabranch.app.project_context import open_project
     from anabranch.live.pipelines import find_pipeline
+    from anabranch.readiness.drill_report import history as drills
     from anabranch.runs.canonical import instant_text
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    find_pipeline(workplace.loaded, pipeline)
+    project_context = open_project(project, context)
+    find_pipeline(project_context.loaded, pipeline)
     now = datetime.now(timezone.utc)
-    with workplace.store(create=False) as store:
+    with project_context.store(create=False) as store:
         kept = drills(store.reader, pipeline)
     document = [
         {

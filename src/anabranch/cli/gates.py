@@ -16,8 +16,8 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.app.gates import GateService
     from anabranch.gates.scorecard import Scorecard
-    from anabranch.wiring.gates import Gatekeeper
 
 
 class _ShowsUnlessToldOtherwise(TyperGroup):
@@ -65,18 +65,18 @@ def show(
 
     A failed check blocks every replay; an unknown answer blocks one that is high-volume or business-critical.
     """
-    from anabranch.cli.gates_page import render_scorecard
     from anabranch.errors import ExitCode
-    from anabranch.project.whole_files import write_whole
+    from anabranch.pages.gates import render_scorecard
+    from anabranch.project.atomic_write import atomic_write
 
-    with _gatekeeper(run, file, project, context) as (keeper, page):
+    with _gate_service(run, file, project, context) as (keeper, page):
         if measure:
             keeper.measure(lambda words: stderr().print(words, markup=False))
         card = keeper.score()
         if measure:
             keeper.keep(card)
         page.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(page, render_scorecard(card, keeper.contract.metadata.name))
+        atomic_write(page, render_scorecard(card, keeper.contract.metadata.name))
         emit({**card.document(), "page": str(page)}, output, lambda console: _table(console, card))
         stderr().print(f"page      {page}", markup=False)
         if card.closed:
@@ -98,7 +98,7 @@ def override(
     """Answer for a gate by your name. It is on record, and shown with the run ever after."""
     if not reason.strip():
         raise typer.BadParameter("say why, with --reason")
-    with _gatekeeper(run, file, project, context) as (keeper, _):
+    with _gate_service(run, file, project, context) as (keeper, _):
         kept = keeper.override(gate, reason.strip())
         subject = f"run {keeper.run}" if keeper.run else f"every run of the contract {keeper.contract.metadata.name}"
         emit(
@@ -125,23 +125,23 @@ def acknowledge(
     """
     if not reason.strip():
         raise typer.BadParameter("say why, with --reason")
-    with _gatekeeper(run, file, project, context) as (keeper, _):
+    with _gate_service(run, file, project, context) as (keeper, _):
         card = keeper.acknowledge(reason.strip())
         emit(card.document(), output, lambda console: _table(console, card))
 
 
 @contextmanager
-def _gatekeeper(
+def _gate_service(
     run: str | None, file: Path | None, project: Path, context: str | None
-) -> Iterator[tuple[Gatekeeper, Path]]:
+) -> Iterator[tuple[GateService, Path]]:
     """The one that is meant, with its store open, and where its page goes."""
     from datetime import datetime, timezone
 
+    from anabranch.app.backfill import operator
+    from anabranch.app.gates import GateService
+    from anabranch.app.planning import plan_backfill
+    from anabranch.app.project_context import open_project
     from anabranch.cli.place import run_in_hand
-    from anabranch.wiring.backfill import operator
-    from anabranch.wiring.gates import Gatekeeper
-    from anabranch.wiring.planning import plan_backfill
-    from anabranch.wiring.workplace import open_workplace
 
     if (run is None) == (file is None):
         raise typer.BadParameter("give a run, or a contract with -f")
@@ -149,12 +149,12 @@ def _gatekeeper(
         with run_in_hand(run, project, context) as backfill:
             yield backfill.gates, backfill.folder / "gates.html"
     elif file is not None:
-        workplace = open_workplace(project, context)
-        planned = plan_backfill(workplace, file, now=datetime.now(timezone.utc))
-        with workplace.store() as store:
+        project_context = open_project(project, context)
+        planned = plan_backfill(project_context, file, now=datetime.now(timezone.utc))
+        with project_context.store() as store:
             asked = planned.asked
-            keeper = Gatekeeper(workplace, store, planned.plan, asked.backfill, asked.pipeline, operator()[1])
-            yield keeper, workplace.state / "gates" / f"{asked.backfill.metadata.name}.html"
+            keeper = GateService(project_context, store, planned.plan, asked.backfill, asked.pipeline, operator()[1])
+            yield keeper, project_context.state / "gates" / f"{asked.backfill.metadata.name}.html"
 
 
 _STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}

@@ -22,13 +22,13 @@ def keep(
     output: Output = Format.TABLE,
 ) -> None:
     """Keep the code of a pipeline by its digest. Live does this by itself when it starts. Again is no change."""
-    from anabranch.contract.kept_code import CodeStore
+    from anabranch.app.project_context import open_project
+    from anabranch.contract.code_store import CodeStore
     from anabranch.live.pipelines import find_pipeline
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    former = workplace if source is None else open_workplace(source, context)
-    store = CodeStore.below(workplace.state, pipeline)
+    project_context = open_project(project, context)
+    former = project_context if source is None else open_project(source, context)
+    store = CodeStore.below(project_context.state, pipeline)
     digest = store.keep(former.folder, find_pipeline(former.loaded, pipeline).pipeline)
     document = {"pipeline": pipeline, "digest": digest, "folder": str(store.folder / digest)}
     emit(document, output, lambda console: console.print(f"{pipeline}: kept {digest}", markup=False))

@@ -40,15 +40,15 @@ def start(
     output: Output = Format.TABLE,
 ) -> None:
     """Start live, and return once it runs. The target table is made if it is not there. Again is no change."""
-    from anabranch.live.pace import Pace
+    from anabranch.live.pace import LivePace
 
     note_look(f"anabranch live status {pipeline}")
-    pace = Pace(interval, max_offsets)
+    pace = LivePace(interval, max_offsets)
     if foreground:
+        from anabranch.app.project_context import open_project
         from anabranch.live.main import run_here
-        from anabranch.wiring.workplace import open_workplace
 
-        run_here(open_workplace(project, context), pipeline, pace, stderr().print)
+        run_here(open_project(project, context), pipeline, pace, stderr().print)
         return
     _show(_live(pipeline, project, context).start(pace), output)
 
@@ -88,10 +88,10 @@ def _words(how: str) -> str:
 
 
 def _live(pipeline: str, project: Path, context: str | None) -> LivePipeline:
+    from anabranch.app.project_context import open_project
     from anabranch.live.process import LivePipeline
-    from anabranch.wiring.workplace import open_workplace
 
-    return LivePipeline(open_workplace(project, context), pipeline, say=stderr().print)
+    return LivePipeline(open_project(project, context), pipeline, say=stderr().print)
 
 
 def _show(status: LiveStatus, output: Format) -> None:

@@ -14,7 +14,7 @@ from anabranch.cli.under_way import note_look
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
 
 if TYPE_CHECKING:
-    from anabranch.wiring.backfill import BackfillRun
+    from anabranch.app.backfill import BackfillRun
 
 ProjectFolder = Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")]
 ContextName = Annotated[
@@ -36,12 +36,12 @@ class NotConfirmedError(AnabranchError):
 @contextmanager
 def run_in_hand(run: str, project: Path, context: str | None) -> Iterator[BackfillRun]:
     """The run, with the store open."""
+    from anabranch.app.backfill import BackfillRun
+    from anabranch.app.project_context import open_project
     from anabranch.runs.run import RunUnknownError
-    from anabranch.wiring.backfill import BackfillRun
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    with workplace.store(create=False) as store:
+    project_context = open_project(project, context)
+    with project_context.store(create=False) as store:
         if run == "last":
             runs = store.reader.runs()
             if not runs:
@@ -49,7 +49,7 @@ def run_in_hand(run: str, project: Path, context: str | None) -> Iterator[Backfi
             run = runs[-1].id
         store.reader.run(run)
         note_look(f"anabranch status {run}")
-        yield BackfillRun(workplace, store, run)
+        yield BackfillRun(project_context, store, run)
 
 
 def confirm(question: str, table: str, yes: bool) -> None:

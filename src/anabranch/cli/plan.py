@@ -14,8 +14,8 @@ from anabranch.plan.slices import SIZE_IN_WORDS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.app.forecast import BackfillForecast
     from anabranch.plan.planner import Planned
-    from anabranch.wiring.prospect import Prospect
 
 STEPS_SHOWN = 12
 
@@ -40,17 +40,17 @@ def plan(
     """Say what a backfill will do: offsets, slices, what is replaced, and every step. Changes nothing."""
     from datetime import datetime, timezone
 
-    from anabranch.plan.file import document_of_planned, write_plan_file
-    from anabranch.wiring.planning import plan_backfill
-    from anabranch.wiring.prospect import look_at_prospect
-    from anabranch.wiring.workplace import open_workplace
+    from anabranch.app.forecast import forecast_backfill
+    from anabranch.app.planning import plan_backfill
+    from anabranch.app.project_context import open_project
+    from anabranch.plan.plan_file import document_of_planned, write_plan_file
 
-    workplace = open_workplace(project, context)
+    project_context = open_project(project, context)
     now = datetime.now(timezone.utc)
-    planned = plan_backfill(workplace, file, now=now, offsets_per_slice=slice_size, control=control)
+    planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size, control=control)
     if out is not None:
         write_plan_file(out, planned)
-    prospect = look_at_prospect(workplace, planned, now)
+    prospect = forecast_backfill(project_context, planned, now)
     document = {**document_of_planned(planned), **prospect.document()}
     emit(document, output, lambda console: _table(console, planned, prospect))
     asked = f"-f {file}{' --control' if control else ''}"
@@ -58,7 +58,7 @@ def plan(
     stderr().print(f"next      {apply}", markup=False)
 
 
-def _table(console: Console, planned: Planned, prospect: Prospect) -> None:
+def _table(console: Console, planned: Planned, prospect: BackfillForecast) -> None:
     from rich.table import Table
 
     from anabranch.cli.plan_words import facts_of, offsets_of, replaced, steps_shown

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from anabranch.close.horizon import horizon_length
-from anabranch.plan.axis import WholeTable
-from anabranch.plan.completeness import Proof
-from anabranch.plan.intervals import Intervals
-from anabranch.plan.offsets import EndsBy
-from anabranch.plan.outlook import Outlook
+from anabranch.plan.forecast.estimates import Estimates
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.offsets.intervals import Intervals
+from anabranch.plan.offsets.ranges import EndsBy
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.steps import describe, steps_of
-from anabranch.plan.stream import StreamStart
+from anabranch.plan.strategies.stream_start import StreamStart
+from anabranch.plan.target_range import WholeTable
 from anabranch.project.quantities import format_duration, format_moment
 
 RANGES_SHOWN = 4
@@ -154,7 +154,7 @@ def steps_shown(planned: Planned, most: int) -> Iterator[str]:
     yield from lines[-tail:]
 
 
-def _retention(outlook: Outlook) -> str:
+def _retention(outlook: Estimates) -> str:
     if outlook.settings is None:
         return "unknown"
     if outlook.settings.retention_ms is None:

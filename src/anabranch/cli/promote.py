@@ -12,7 +12,7 @@ from anabranch.cli.output import Format, Output, emit, stderr
 from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
 
 if TYPE_CHECKING:
-    from anabranch.plan.axis import TargetPart
+    from anabranch.plan.target_range import TargetPart
 
 
 def promote(
@@ -37,10 +37,10 @@ def promote(
             target.table,
             yes,
         )
-        with backfill.hold() as hold:
+        with backfill.lease() as lease:
             watch = watching(0, backfill.lag)
             with watch.shown(pausable=False):
-                snapshot = backfill.promote(hold, watch, datetime.now(timezone.utc))
+                snapshot = backfill.promote(lease, watch, datetime.now(timezone.utc))
         horizon = backfill.rollback_horizon
         until = None if horizon is None else horizon.ends_at
         following = f"anabranch rollback {backfill.run_id}"
@@ -88,8 +88,8 @@ def rollback(
             target.table,
             yes,
         )
-        with backfill.hold() as hold:
-            snapshot = backfill.roll_back(hold, reason)
+        with backfill.lease() as lease:
+            snapshot = backfill.roll_back(lease, reason)
         following = f"anabranch promote {backfill.run_id}, or anabranch close {backfill.run_id}"
         emit(
             {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
@@ -124,8 +124,8 @@ def close(
     """
     from datetime import datetime, timezone
 
+    from anabranch.app.approval import require_steering
     from anabranch.close.horizon import require_rollback_given_up
-    from anabranch.wiring.approval import require_steering
 
     if forfeit != bool(reason and reason.strip()):
         raise typer.BadParameter("--forfeit-rollback and --reason go together")
@@ -143,8 +143,8 @@ def close(
             backfill.plan.target.table,
             yes,
         )
-        with backfill.hold() as hold:
-            record = backfill.close(hold, now, forfeit=reason)
+        with backfill.lease() as lease:
+            record = backfill.close(lease, now, forfeit=reason)
         file = backfill.folder / "closure.json"
         emit(
             record,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from anabranch.project.quantities import format_duration, format_moment
 
 if TYPE_CHECKING:
-    from anabranch.plan.window import Forecast
-    from anabranch.wiring.prospect import Prospect
+    from anabranch.app.forecast import BackfillForecast
+    from anabranch.plan.forecast.schedule import Forecast
 
 
-def prospect_words(prospect: Prospect) -> Iterator[tuple[str, str]]:
+def prospect_words(prospect: BackfillForecast) -> Iterator[tuple[str, str]]:
     if prospect.window is None:
         yield "takes", "unknown until it is rehearsed: anabranch rehearse -f CONTRACT"
     else:

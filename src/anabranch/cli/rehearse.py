@@ -13,9 +13,9 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.app.forecast import BackfillForecast
+    from anabranch.plan.forecast.rehearsed import Rehearsed
     from anabranch.plan.planner import Planned
-    from anabranch.plan.rehearsed import Rehearsed
-    from anabranch.wiring.prospect import Prospect
 
 
 def rehearse(
@@ -33,20 +33,20 @@ def rehearse(
     """
     from datetime import datetime, timezone
 
-    from anabranch.wiring.backfill import operator
-    from anabranch.wiring.planning import plan_backfill
-    from anabranch.wiring.prospect import look_at_prospect
-    from anabranch.wiring.rehearsal import Rehearsal
-    from anabranch.wiring.workplace import open_workplace
+    from anabranch.app.backfill import operator
+    from anabranch.app.forecast import forecast_backfill
+    from anabranch.app.planning import plan_backfill
+    from anabranch.app.project_context import open_project
+    from anabranch.app.rehearsal import Rehearsal
 
-    workplace, now = open_workplace(project, context), datetime.now(timezone.utc)
-    planned = plan_backfill(workplace, file, now=now, offsets_per_slice=slice_size)
+    project_context, now = open_project(project, context), datetime.now(timezone.utc)
+    planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size)
     asked, words = planned.asked, stderr()
     words.print(f"Rehearsing {asked.backfill.metadata.name}: production is not touched.", markup=False)
-    with workplace.store() as store:
-        spark = workplace.spark(f"anabranch rehearsal of {planned.plan.pipeline}")
+    with project_context.store() as store:
+        spark = project_context.spark(f"anabranch rehearsal of {planned.plan.pipeline}")
         rehearsal = Rehearsal(
-            workplace,
+            project_context,
             store,
             planned.plan,
             asked.backfill,
@@ -57,7 +57,7 @@ def rehearse(
             lambda said: words.print(said, markup=False),
         )
         found, kept = rehearsal(now)
-    prospect = look_at_prospect(workplace, planned, datetime.now(timezone.utc), found)
+    prospect = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found)
     document = {"pipeline": planned.plan.pipeline, "plan": planned.plan.hash, "found": dict(kept.found)}
     emit({**document, **prospect.document()}, output, lambda console: _table(console, found, prospect))
     words.print(f"next      anabranch apply -f {file}", markup=False)
@@ -69,7 +69,7 @@ def _bytes_per_record(planned: Planned) -> float | None:
     return None if outlook.bytes is None else outlook.bytes / max(1, outlook.offsets)
 
 
-def _table(console: Console, found: Rehearsed, prospect: Prospect) -> None:
+def _table(console: Console, found: Rehearsed, prospect: BackfillForecast) -> None:
     from rich.table import Table
 
     from anabranch.cli.prospect_words import prospect_words

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from anabranch.gates.retention import Judged, RetentionAudit
+    from anabranch.readiness.retention import RetentionAudit, TopicVerdict
 
 retention = typer.Typer(
     name="retention", help="How long topics are kept, and how long they must be.", no_args_is_help=True
@@ -39,13 +39,13 @@ def audit(
     """
     from datetime import datetime, timezone
 
+    from anabranch.app.project_context import open_project
+    from anabranch.app.retention import audit_retention
     from anabranch.errors import ExitCode
     from anabranch.gates.colour import Colour
-    from anabranch.wiring.retention import audit_retention
-    from anabranch.wiring.workplace import open_workplace
 
-    workplace = open_workplace(project, context)
-    found = audit_retention(workplace, now=datetime.now(timezone.utc), only=tuple(topics) if topics else None)
+    project_context = open_project(project, context)
+    found = audit_retention(project_context, now=datetime.now(timezone.utc), only=tuple(topics) if topics else None)
     missing = sorted(set(topics or ()) - {each.topic.name for each in found.topics})
     emit({**found.document(), "missing": missing}, output, lambda console: _table(console, found))
     for name in missing:
@@ -79,9 +79,9 @@ def _table(console: Console, found: RetentionAudit) -> None:
     )
 
 
-def _cells(each: Judged) -> tuple[Text | str, ...]:
-    from anabranch.gates.kept_topic import growth
+def _cells(each: TopicVerdict) -> tuple[Text | str, ...]:
     from anabranch.project.quantities import roughly
+    from anabranch.readiness.topic_retention import growth
 
     needs = None if each.classified is None else each.classified.needs.total
     rate = growth(each.topic)
@@ -100,7 +100,7 @@ def _cells(each: Judged) -> tuple[Text | str, ...]:
     )
 
 
-def _bar(each: Judged) -> Text | str:
+def _bar(each: TopicVerdict) -> Text | str:
     """What the settings keep, beside what the class demands."""
     from rich.text import Text
 
@@ -115,7 +115,7 @@ def _bar(each: Judged) -> Text | str:
 _STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
 
 
-def _mark(each: Judged) -> Text:
+def _mark(each: TopicVerdict) -> Text:
     from rich.text import Text
 
     return Text({"green": "✓", "yellow": "!", "red": "✗"}[each.colour.value], _STYLES[each.colour.value])

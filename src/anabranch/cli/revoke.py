@@ -20,9 +20,9 @@ def revoke(
     output: Output = Format.TABLE,
 ) -> None:
     """Take back every approval of a run or plan given so far. Anybody may: it stops a promotion, and nothing else."""
+    from anabranch.app.approval import revoke as take_back
+    from anabranch.app.backfill import operator
     from anabranch.runs.states import State
-    from anabranch.wiring.approval import revoke as take_back
-    from anabranch.wiring.backfill import operator
 
     who = operator()[1]
     with subject_in_hand(what, project, context) as (_, store, subject):

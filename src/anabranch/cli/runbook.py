@@ -18,7 +18,7 @@ def runbook(
     """Write a run's page, as Markdown and HTML: what it is, where it stands, what to type next, and who may."""
     from datetime import datetime, timezone
 
-    from anabranch.wiring.runbook import keep_runbook
+    from anabranch.app.runbook import keep_runbook
 
     with run_in_hand(run, project, context) as backfill:
         kept = keep_runbook(backfill, datetime.now(timezone.utc))

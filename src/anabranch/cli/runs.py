@@ -13,9 +13,9 @@ from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.app.backfill import BackfillRun
     from anabranch.runs.journal import JournalEntry
     from anabranch.runs.run import Run
-    from anabranch.wiring.backfill import BackfillRun
 
 
 def list_runs(
@@ -25,10 +25,10 @@ def list_runs(
     output: Output = Format.TABLE,
 ) -> None:
     """The runs of the project: those that hold a range, or all of them."""
+    from anabranch.app.project_context import open_project
     from anabranch.runs.states import ACTIVE
-    from anabranch.wiring.workplace import open_workplace
 
-    with open_workplace(project, context).store(create=False) as store:
+    with open_project(project, context).store(create=False) as store:
         runs = store.reader.runs(states=None if every else ACTIVE)
 
     def table(console: Console) -> None:
@@ -80,7 +80,7 @@ def describe(
     """Everything on record about one run: contract, plan, ledger, validation, commits."""
     from anabranch.close.closure import slice_ledgers
     from anabranch.gates.acknowledgements import acknowledgements_of
-    from anabranch.gates.approval import approvals_of
+    from anabranch.gates.approval.approval import approvals_of
     from anabranch.gates.overrides import overrides_of
     from anabranch.replay.slice_ledger import total
 
@@ -170,10 +170,10 @@ def _summary(run: Run) -> dict[str, Any]:
 def _status(backfill: BackfillRun) -> dict[str, Any]:
     from datetime import datetime, timezone
 
+    from anabranch.app.approval import approval_document
+    from anabranch.app.service_probes import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
-    from anabranch.wiring.approval import approval_document
-    from anabranch.wiring.service_probes import paused_by_outage, silent_services
 
     run = backfill.run
     lease = backfill.store.reader.lease(run.id)

@@ -9,7 +9,7 @@ from anabranch.errors import AnabranchError, text_of
 ONLY_READ = frozenset({"check", "describe", "list", "log", "plan", "schema", "status"})
 """Commands that change no run, table or topic, however they end."""
 
-JVM = "anabranch.adapters.spark.jvm"
+JVM = "anabranch.adapters.spark.session.jvm"
 _NOT_NOTED = ("", "anabranch list --all")
 _command, _look = _NOT_NOTED
 
@@ -57,7 +57,7 @@ def jvm_death(fault: Exception) -> AnabranchError | None:
     """The error to report where Spark's JVM died and the command itself did not say so."""
     if JVM not in sys.modules:
         return None  # no Spark was started
-    from anabranch.adapters.spark.jvm import JvmDiedError, death
+    from anabranch.adapters.spark.session.jvm import JvmDiedError, death
 
     return None if isinstance(fault, JvmDiedError) else death(fault, _unknown(), _look)
 

@@ -15,9 +15,9 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from anabranch.app.zones import PipelineZones
+    from anabranch.plan.offsets.zone_summary import Covered
     from anabranch.plan.slices import Slice
-    from anabranch.plan.zone_summary import Covered
-    from anabranch.wiring.zones import PipelineZones
 
 zones = typer.Typer(
     name="zones", help="The zone map of a pipeline: which offsets hold which event times.", no_args_is_help=True
@@ -57,12 +57,12 @@ def show(
 
 
 def _work(pipeline: str, project: Path, context: str | None) -> PipelineZones:
+    from anabranch.app.project_context import open_project
+    from anabranch.app.zones import PipelineZones
     from anabranch.live.pipelines import find_pipeline
-    from anabranch.wiring.workplace import open_workplace
-    from anabranch.wiring.zones import PipelineZones
 
-    workplace = open_workplace(project, context)
-    return PipelineZones(workplace, find_pipeline(workplace.loaded, pipeline))
+    project_context = open_project(project, context)
+    return PipelineZones(project_context, find_pipeline(project_context.loaded, pipeline))
 
 
 def _show(work: PipelineZones, output: Format) -> None:
@@ -84,7 +84,7 @@ def _table(console: Console, work: PipelineZones, covered: tuple[Covered, ...]) 
 
     from rich.table import Table
 
-    from anabranch.plan.zone_summary import moment_text
+    from anabranch.plan.offsets.zone_summary import moment_text
     from anabranch.project.quantities import format_duration
 
     console.print(f"zone map of {work.topic.name} in {work.table}", style="bold", markup=False)

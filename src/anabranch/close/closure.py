@@ -11,14 +11,14 @@ from anabranch.close.horizon import require_rollback_given_up, rollback_horizon
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
 from anabranch.gates.acknowledgements import Acknowledgement, acknowledgements_of
-from anabranch.gates.approval import approvals_of
-from anabranch.gates.overrides import Override, overrides_of
-from anabranch.gates.roles import rollback_overrides_of
-from anabranch.plan.axis import TargetPart, WholeTable
+from anabranch.gates.approval.approval import approvals_of
+from anabranch.gates.approval.roles import rollback_overrides_of
+from anabranch.gates.overrides import GateOverride, overrides_of
 from anabranch.plan.plan import Plan, ranges_document
+from anabranch.plan.target_range import TargetPart, WholeTable
 from anabranch.replay.slice_ledger import SliceLedger, total
-from anabranch.runs.hold import Hold
 from anabranch.runs.journal import JournalEntry, Outcome
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
 
 STEPS = ("promote", "rollback", "validate")
@@ -31,7 +31,7 @@ class ClosingTarget(Protocol):
 
 @dataclass(frozen=True)
 class Closure:
-    hold: Hold
+    lease: RunLease
     plan: Plan
     target: ClosingTarget
     certify: Callable[[], Certificate]
@@ -49,13 +49,13 @@ class Closure:
         """The closure record. Called again after any crash, it finishes."""
         entry = self._begin()
         reach("close.before")
-        self.hold.require()
+        self.lease.check_epoch()
         record = self._record(entry)
         self.keep(record)
-        self.target.remove_refs(self.hold.run_id)
+        self.target.remove_refs(self.lease.run_id)
         reach("close.after")
-        self.hold.settle(entry, Outcome.SUCCEEDED)
-        self.hold.move(Event.FINISH_CLOSING)
+        self.lease.record_outcome(entry, Outcome.SUCCEEDED)
+        self.lease.transition(Event.FINISH_CLOSING)
         return record
 
     def _begin(self) -> JournalEntry:
@@ -64,23 +64,27 @@ class Closure:
         Raises RollbackGuaranteedError within the rollback horizon unless the rollback is forfeited. Who forfeits it
         and why is in the audit record of the transition itself: there is no closed run without it.
         """
-        verdict = self.hold.run.state
-        journal = self.hold.reader.journal(self.hold.run_id)
+        verdict = self.lease.run.state
+        journal = self.lease.reader.journal(self.lease.run_id)
         if verdict is State.CLOSING:
             return [entry for entry in journal if entry.step == "close"][-1]
         horizon = rollback_horizon(verdict, journal, self.horizon)
-        rollback = require_rollback_given_up(self.hold.run_id, horizon, self.now, forfeit=self.forfeit)
+        rollback = require_rollback_given_up(self.lease.run_id, horizon, self.now, forfeit=self.forfeit)
         if rollback is not None and rollback["forfeited"] is not None:
-            rollback["forfeited"] = {"by": self.hold.actor, "at": self.now.isoformat(), "reason": rollback["forfeited"]}
-        self.hold.give_up("close", "never begun")
-        intent = f"{self.hold.run_id}-close-{self.hold.number('close')}"
-        entry = self.hold.intend("close", {"verdict": verdict.value, "rollback": rollback}, intent=intent)
-        self.hold.move(Event.CLOSE, None if rollback is None else {"rollback": rollback})
+            rollback["forfeited"] = {
+                "by": self.lease.actor,
+                "at": self.now.isoformat(),
+                "reason": rollback["forfeited"],
+            }
+        self.lease.abandon_intents("close", "never begun")
+        intent = f"{self.lease.run_id}-close-{self.lease.number('close')}"
+        entry = self.lease.record_intent("close", {"verdict": verdict.value, "rollback": rollback}, intent=intent)
+        self.lease.transition(Event.CLOSE, None if rollback is None else {"rollback": rollback})
         return entry
 
     def _record(self, closing: JournalEntry) -> dict[str, object]:
-        run = self.hold.run
-        journal = self.hold.reader.journal(run.id)
+        run = self.lease.run
+        journal = self.lease.reader.journal(run.id)
         return {
             "format": "anabranch/closure/v1",
             "run": run.id,
@@ -96,26 +100,26 @@ class Closure:
             "offsets": ranges_document(self.plan.source.ranges),
             "complete_by": {str(p): proof.value for p, proof in sorted(self.plan.source.proof.items())},
             "base": self.plan.target.base,
-            "approvals": [each.document() for each in approvals_of(self.hold.reader, run)],
+            "approvals": [each.document() for each in approvals_of(self.lease.reader, run)],
             "rollback": closing.details["rollback"],
-            "rollback_overrides": rollback_overrides_of(self.hold.reader, run.id),
+            "rollback_overrides": rollback_overrides_of(self.lease.reader, run.id),
             "steps": [_step(entry) for entry in journal if entry.step in STEPS],
             "ledger": _totals(journal),
             "cost": self.cost(),
             "overrides": [each.document() for each in self._overrides()],
             "acknowledged_red": [each.document() for each in self._acknowledged()],
             "isolation": self.certify().document(),
-            "audit": self.hold.reader.verify_audit().as_dict(),
+            "audit": self.lease.reader.verify_audit().as_dict(),
         }
 
     def _acknowledged(self) -> Iterable[Acknowledgement]:
         """Red gates that the run went on with."""
-        contract = self.hold.run.contract_hash
-        return acknowledgements_of(self.hold.reader, run_id=self.hold.run_id, contract=contract).values()
+        contract = self.lease.run.contract_hash
+        return acknowledgements_of(self.lease.reader, run_id=self.lease.run_id, contract=contract).values()
 
-    def _overrides(self) -> Iterable[Override]:
+    def _overrides(self) -> Iterable[GateOverride]:
         """Gates that somebody has answered for instead of passing."""
-        return overrides_of(self.hold.reader, run_id=self.hold.run_id, contract=self.hold.run.contract_hash).values()
+        return overrides_of(self.lease.reader, run_id=self.lease.run_id, contract=self.lease.run.contract_hash).values()
 
 
 def _range(part: TargetPart) -> list[str] | None:

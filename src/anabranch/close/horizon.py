@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from anabranch.contract.backfill import Rollback
+from anabranch.contract.backfill import RollbackTerms
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.project.quantities import format_duration
 from anabranch.runs.journal import JournalEntry, Outcome
@@ -46,7 +46,7 @@ def horizon_length(contract: Mapping[str, Any]) -> timedelta:
 
     Only this part is read, so that a check file which is gone by now can't keep a run from being closed.
     """
-    return Rollback.model_validate(contract["spec"]["rollback"]).horizon
+    return RollbackTerms.model_validate(contract["spec"]["rollback"]).horizon
 
 
 def rollback_horizon(state: State, journal: Iterable[JournalEntry], length: timedelta) -> RollbackHorizon | None:

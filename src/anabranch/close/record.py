@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from anabranch.project.whole_files import write_whole
+from anabranch.project.atomic_write import atomic_write
 
 
 def read_record(path: Path) -> Mapping[str, object]:
@@ -16,4 +16,4 @@ def read_record(path: Path) -> Mapping[str, object]:
 
 def write_record(path: Path, record: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    atomic_write(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

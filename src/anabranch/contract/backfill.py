@@ -37,7 +37,7 @@ class Expectation(Part):
     )
 
 
-class Query(Part):
+class ValidationQuery(Part):
     """A SQL check over the staged table; it passes if it returns no rows."""
 
     sql: Words | None = Field(
@@ -48,7 +48,7 @@ class Query(Part):
     )
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Query:
+    def _one_of_them(self) -> ValidationQuery:
         if (self.sql is None) == (self.file is None):
             raise refuse("a query is either sql or a file", "sql: SELECT …, or file: checks/name.sql")
         return self
@@ -57,7 +57,7 @@ class Query(Part):
 class Validation(Part):
     """What must be true of the staged rows before they may be promoted."""
 
-    queries: Mapping[Name, Query] = Field(
+    queries: Mapping[Name, ValidationQuery] = Field(
         default_factory=dict,
         description="SQL checks by name; each passes if it returns no rows.",
         examples=[{"no-negative-amounts": {"sql": "SELECT * FROM staged WHERE amount < 0"}}],
@@ -109,7 +109,7 @@ class LookupAsOf(Part):
         return self
 
 
-class Window(Part):
+class Schedule(Part):
     """When the backfill may run."""
 
     start_after: Moment | None = Field(
@@ -123,7 +123,7 @@ class Window(Part):
     )
 
     @model_validator(mode="after")
-    def _forward(self) -> Window:
+    def _forward(self) -> Schedule:
         if self.start_after is not None and self.deadline is not None and self.start_after >= self.deadline:
             raise refuse("the deadline must come after startAfter", "a later deadline", "deadline")
         return self
@@ -145,7 +145,7 @@ class Budget(Part):
     )
 
 
-class Rollback(Part):
+class RollbackTerms(Part):
     """Who may undo the promotion, and for how long."""
 
     authority: Words = Field(
@@ -199,11 +199,11 @@ class BackfillSpec(Part):
         description="Which state of the pipeline's lookup tables to read, by their names.",
         examples=[{"rates": {"asOf": "2025-06-01T00:00:00Z"}}],
     )
-    window: Window | None = Field(
+    window: Schedule | None = Field(
         default=None, description="When it may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]
     )
     budget: Budget | None = Field(default=None, description="What it may use.", examples=[{"bytesPerSecond": "20MiB"}])
-    rollback: Rollback = Field(
+    rollback: RollbackTerms = Field(
         description="Who may undo it, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]
     )
 

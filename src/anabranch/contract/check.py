@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anabranch.contract.load import read_contracts, read_pipelines
 from anabranch.contract.price_book import KIND, load_price_book
-from anabranch.project.findings import BadFilesError, Finding
+from anabranch.project.findings import BadFilesError, FileProblem
 from anabranch.project.load import LoadedProject, load_project
 from anabranch.project.location import PROJECT_FILE
 
@@ -28,7 +28,7 @@ class CheckReport:
     folder: str
     context: str | None
     files: tuple[CheckedFile, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FileProblem, ...]
 
     @property
     def ok(self) -> bool:
@@ -72,7 +72,7 @@ def _check_rooms(loaded: LoadedProject) -> CheckReport:
     return CheckReport(str(loaded.folder), loaded.context, tuple(files), findings)
 
 
-def _check_prices(loaded: LoadedProject) -> tuple[list[CheckedFile], tuple[Finding, ...]]:
+def _check_prices(loaded: LoadedProject) -> tuple[list[CheckedFile], tuple[FileProblem, ...]]:
     """The project's price book, if it has one of its own."""
     file = loaded.project.spec.prices
     if file is None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.project.documents import Document, read_document
-from anabranch.project.findings import BadFilesError, Finding
+from anabranch.project.findings import BadFilesError, FileProblem
 from anabranch.project.keys import closest
 from anabranch.project.load import LoadedProject
 from anabranch.project.location import PROJECT_FILE
@@ -61,10 +61,10 @@ def load_contract(loaded: LoadedProject, path: Path) -> LoadedContract:
     return read_contract(loaded, read_document(path, file), pipelines)
 
 
-def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], list[Finding]]:
+def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], list[FileProblem]]:
     """The good pipelines by file, and what is wrong with the others."""
     good: dict[str, LoadedPipeline] = {}
-    findings: list[Finding] = []
+    findings: list[FileProblem] = []
     for file, path in _files(loaded, "pipelines", findings):
         try:
             document = read_document(path, file)
@@ -79,10 +79,10 @@ def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], li
 
 def read_contracts(
     loaded: LoadedProject, pipelines: Mapping[str, LoadedPipeline]
-) -> tuple[dict[str, LoadedContract], list[Finding]]:
+) -> tuple[dict[str, LoadedContract], list[FileProblem]]:
     """The good contracts by file, and what is wrong with the others."""
     good: dict[str, LoadedContract] = {}
-    findings: list[Finding] = []
+    findings: list[FileProblem] = []
     for file, path in _files(loaded, "contracts", findings):
         try:
             document = read_document(path, file)
@@ -105,7 +105,9 @@ def read_contract(loaded: LoadedProject, document: Document, pipelines: Mapping[
         meant = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
         at = ("spec", "pipeline")
         what = f"there is no (good) pipeline {name!r}"
-        raise BadFilesError([Finding(document.file, document.line(at), "spec.pipeline", what, f"pipeline: {meant}")])
+        raise BadFilesError(
+            [FileProblem(document.file, document.line(at), "spec.pipeline", what, f"pipeline: {meant}")]
+        )
     declared = pipelines[name].pipeline.spec.lookups or {}
     strange = [each for each in backfill.spec.lookups or {} if each not in declared]
     if strange:
@@ -113,10 +115,10 @@ def read_contract(loaded: LoadedProject, document: Document, pipelines: Mapping[
     return LoadedContract(document.file, backfill, pipelines[name])
 
 
-def _no_such_lookup(document: Document, lookup: str, declared: Mapping[str, str]) -> Finding:
+def _no_such_lookup(document: Document, lookup: str, declared: Mapping[str, str]) -> FileProblem:
     at = ("spec", "lookups", lookup)
     meant = closest(lookup, declared) or " or ".join(declared) or "no lookups, as the pipeline has none"
-    return Finding(document.file, document.line(at), ".".join(at), "the pipeline has no such lookup", meant)
+    return FileProblem(document.file, document.line(at), ".".join(at), "the pipeline has no such lookup", meant)
 
 
 def _model(loaded: LoadedProject, document: Document, model: type[Kind], kind: str) -> Kind:
@@ -126,13 +128,15 @@ def _model(loaded: LoadedProject, document: Document, model: type[Kind], kind: s
     return value
 
 
-def _files(loaded: LoadedProject, what: str, findings: list[Finding]) -> Iterator[tuple[str, Path]]:
+def _files(loaded: LoadedProject, what: str, findings: list[FileProblem]) -> Iterator[tuple[str, Path]]:
     """The YAML files of a folder of the project, by name."""
     name: str = getattr(loaded.project.spec, what)
     folder = loaded.folder / name
     if not folder.is_dir():
         line = loaded.document.line(("spec", what))
-        findings.append(Finding(PROJECT_FILE, line, f"spec.{what}", f"there is no folder {name!r}", f"{what}: {what}"))
+        findings.append(
+            FileProblem(PROJECT_FILE, line, f"spec.{what}", f"there is no folder {name!r}", f"{what}: {what}")
+        )
         return
     for path in sorted(folder.iterdir()):
         if path.suffix not in (".yaml", ".yml") or path.name.startswith("."):
@@ -141,12 +145,14 @@ def _files(loaded: LoadedProject, what: str, findings: list[Finding]) -> Iterato
         try:
             inside(loaded.folder, file)
         except OutsideError as outside:
-            findings.append(Finding(file, None, "", f"this file is outside the project: {outside}", "the file itself"))
+            findings.append(
+                FileProblem(file, None, "", f"this file is outside the project: {outside}", "the file itself")
+            )
             continue
         yield file, path
 
 
-def _clashes(pipeline: LoadedPipeline, document: Document, others: Iterable[LoadedPipeline]) -> Iterator[Finding]:
+def _clashes(pipeline: LoadedPipeline, document: Document, others: Iterable[LoadedPipeline]) -> Iterator[FileProblem]:
     for other in others:
         if other.name == pipeline.name:
             yield _taken(document, ("metadata", "name"), f"the name is taken by {other.file}")
@@ -155,5 +161,5 @@ def _clashes(pipeline: LoadedPipeline, document: Document, others: Iterable[Load
             yield _taken(document, ("spec", "consumerGroup"), f"the consumer group is taken by {other.file}")
 
 
-def _taken(document: Document, at: tuple[str, ...], what: str) -> Finding:
-    return Finding(document.file, document.line(at), ".".join(at), what, "another one")
+def _taken(document: Document, at: tuple[str, ...], what: str) -> FileProblem:
+    return FileProblem(document.file, document.line(at), ".".join(at), what, "another one")

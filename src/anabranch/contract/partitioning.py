@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from anabranch.contract.window import EventWindow
+from anabranch.contract.event_window import EventWindow
 from anabranch.project.refusals import Problem, refusal, refuse
 
 UNITS = ("hour", "day", "month", "year")

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from anabranch.contract.columns import check_columns, ddl
 from anabranch.contract.effects import Effects
+from anabranch.contract.event_window import EventWindow
 from anabranch.contract.partitioning import PartitionBy, time_problem
-from anabranch.contract.transform import Transform
-from anabranch.contract.window import EventWindow
+from anabranch.contract.transform import TransformSpec
 from anabranch.project.model import Envelope, Part, Positive, Switch, Whole, Words
 from anabranch.project.quantities import Duration
 from anabranch.project.refusals import Problem, refusal, refuse
@@ -94,7 +94,7 @@ def _column(name: str) -> str:
     return name
 
 
-class Source(Part):
+class SourceSpec(Part):
     """Where the events come from."""
 
     topic: Annotated[str, AfterValidator(_topic)] = Field(
@@ -136,7 +136,7 @@ class EventTime(Part):
     )
 
 
-class Target(Part):
+class TargetSpec(Part):
     """Where the rows go."""
 
     table: Table = Field(description="The table, as database.table in the context's catalog.", examples=["shop.orders"])
@@ -187,7 +187,7 @@ class StateKeeping(Part):
     keep: Duration = Field(default="30d", validate_default=True, description="And for so long.", examples=["30d"])
 
 
-class Quarantine(Part):
+class QuarantineSpec(Part):
     """How many records that can't be decoded are set aside before the run stops."""
 
     max_records: Whole = Field(
@@ -208,9 +208,9 @@ class PipelineSpec(Part):
         "every context that enforces gates.",
         examples=[True],
     )
-    source: Source = Field(description="Where the events come from.", examples=[{"topic": "shop.orders"}])
+    source: SourceSpec = Field(description="Where the events come from.", examples=[{"topic": "shop.orders"}])
     event_time: EventTime = Field(description="When an event happened.", examples=[{"field": "ordered_at"}])
-    transform: Transform = Field(
+    transform: TransformSpec = Field(
         description="What turns events into rows.", examples=[{"python": "transforms.orders:transform"}]
     )
     window: EventWindow | None = Field(
@@ -218,7 +218,7 @@ class PipelineSpec(Part):
         description="Which events make up a row, and how long late ones are waited for; needed for the class windowed.",
         examples=[{"kind": "tumbling", "size": "1h", "lateness": "10m"}],
     )
-    target: Target = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
+    target: TargetSpec = Field(description="Where the rows go.", examples=[{"table": "shop.orders"}])
     lookups: Lookups | None = Field(
         default=None,
         description="Tables that the transform looks things up in, by the names it uses: a backfill reads them at "
@@ -236,8 +236,8 @@ class PipelineSpec(Part):
         "(class windowed).",
         examples=[{"every": "1d", "keep": "30d"}],
     )
-    quarantine: Quarantine = Field(
-        default=Quarantine(),
+    quarantine: QuarantineSpec = Field(
+        default=QuarantineSpec(),
         description="What becomes of records that can't be decoded.",
         examples=[{"maxRecords": 1000}],
     )

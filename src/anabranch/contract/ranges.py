@@ -15,20 +15,20 @@ from anabranch.project.refusals import Problem, refusal, refuse
 WAYS = ("eventTime", "timestamps", "offsets", "sinceSnapshot", "everything")
 
 
-class Span(Part):
+class TimestampRange(Part):
     """From one moment, included, to another, excluded."""
 
     start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
     end: Moment = Field(alias="to", description="The moment before which to stop.", examples=["2025-06-08T00:00:00Z"])
 
     @model_validator(mode="after")
-    def _forward(self) -> Span:
+    def _forward(self) -> TimestampRange:
         if self.start >= self.end:
             raise refuse("`from` must be before `to`", "a later `to`", "to")
         return self
 
 
-class EventSpan(Part):
+class EventTimeRange(Part):
     """From one moment of event time, included, to another, excluded, or to where live stands."""
 
     start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
@@ -40,7 +40,7 @@ class EventSpan(Part):
     )
 
     @model_validator(mode="after")
-    def _forward(self) -> EventSpan:
+    def _forward(self) -> EventTimeRange:
         if self.end is not None and self.start >= self.end:
             raise refuse("`from` must be before `to`", "a later `to`", "to")
         return self
@@ -69,12 +69,12 @@ def _partition_numbers(spans: Mapping[str, OffsetSpan]) -> Mapping[str, OffsetSp
 class Range(Part):
     """The part of history to replay."""
 
-    event_time: EventSpan | None = Field(
+    event_time: EventTimeRange | None = Field(
         default=None,
         description="Events that happened in this span, by their own time.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],
     )
-    timestamps: Span | None = Field(
+    timestamps: TimestampRange | None = Field(
         default=None,
         description="Records that Kafka has timestamped in this span. Not built yet: `plan` refuses it.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],

@@ -72,7 +72,7 @@ def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-class Transform(Part):
+class TransformSpec(Part):
     """What turns events into rows; the same code runs live and in replay."""
 
     python: (
@@ -95,7 +95,7 @@ class Transform(Part):
     )
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Transform:
+    def _one_of_them(self) -> TransformSpec:
         if (self.python is None) == (self.sql is None):
             raise refuse("a transform is either python or sql", "python: transforms.orders:transform, or sql: file.sql")
         return self

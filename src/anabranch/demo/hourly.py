@@ -7,14 +7,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.app.backfill import BackfillRun, submit_contract
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.demo import proof
-from anabranch.demo.scene import FORFEIT_REASON, RANGE, StoryError, Watch, await_live, now, replay_and_validate
+from anabranch.demo.scene import FORFEIT_REASON, RANGE, SceneObserver, StoryError, await_live, now, replay_and_validate
 from anabranch.demo.words import Teller
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
 from anabranch.project.quantities import format_moment
-from anabranch.wiring.backfill import BackfillRun, submit_contract
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 PIPELINE = "revenue"
 PLACES = {
@@ -39,31 +39,31 @@ class HourlyRevenue:
             text = (files("anabranch.demo") / "hourly_revenue" / name).read_text()
             (self.folder / place).parent.mkdir(exist_ok=True)
             (self.folder / place).write_text(text.replace(FIX, BUG))
-        workplace = open_workplace(self.folder)
-        self._live_counts_wrongly(workplace)
-        with workplace.store() as store:
-            backfill = self._from_a_checkpoint(workplace, store)
-            self._promote_and_prove(workplace, backfill)
-            with backfill.hold() as hold:
-                backfill.close(hold, now(), forfeit=FORFEIT_REASON)
+        project_context = open_project(self.folder)
+        self._live_counts_wrongly(project_context)
+        with project_context.store() as store:
+            backfill = self._from_a_checkpoint(project_context, store)
+            self._promote_and_prove(project_context, backfill)
+            with backfill.lease() as lease:
+                backfill.close(lease, now(), forfeit=FORFEIT_REASON)
 
-    def _live_counts_wrongly(self, workplace: Workplace) -> None:
+    def _live_counts_wrongly(self, project_context: ProjectContext) -> None:
         self.teller.act(
             "Second act: state",
             "A second pipeline adds up revenue by the hour. It keeps open hours in its state, waits for late orders, "
             "and writes an hour once. By mistake its hours end after fifty minutes.",
         )
-        live = LivePipeline(workplace, PIPELINE)
+        live = LivePipeline(project_context, PIPELINE)
         with self.teller.doing("Live is started for it, and catches up."):
-            live.start(Pace(interval_seconds=0.5, max_offsets=self.events // BATCHES))
-            await_live(workplace, PIPELINE)
+            live.start(LivePace(interval_seconds=0.5, max_offsets=self.events // BATCHES))
+            await_live(project_context, PIPELINE)
         live.stop()
 
-    def _from_a_checkpoint(self, workplace: Workplace, store: SqlRunStore) -> BackfillRun:
+    def _from_a_checkpoint(self, project_context: ProjectContext, store: SqlRunStore) -> BackfillRun:
         path = self.folder / TRANSFORM
         path.write_text(path.read_text().replace(BUG, FIX))
-        run = submit_contract(workplace, store, self.folder / PLACES["fix-revenue.yaml"], now=now(), actor="demo")
-        backfill = BackfillRun(workplace, store, run.id)
+        run = submit_contract(project_context, store, self.folder / PLACES["fix-revenue.yaml"], now=now(), actor="demo")
+        backfill = BackfillRun(project_context, store, run.id)
         self.teller.say(
             f"The code is mended. The plan goes back to {_start(backfill)}, runs live's own batches again from there, "
             "and stops by itself when the last hour of the range has closed."
@@ -71,12 +71,12 @@ class HourlyRevenue:
         replay_and_validate(backfill, self.teller, "Live's batches are run again, into staging.")
         return backfill
 
-    def _promote_and_prove(self, workplace: Workplace, backfill: BackfillRun) -> None:
-        with self.teller.doing("Promoting."), backfill.hold() as hold:
-            backfill.promote(hold, Watch(self.teller), now())
+    def _promote_and_prove(self, project_context: ProjectContext, backfill: BackfillRun) -> None:
+        with self.teller.doing("Promoting."), backfill.lease() as lease:
+            backfill.promote(lease, SceneObserver(self.teller), now())
         with self.teller.doing("Plain Python adds up every hour again."):
-            wanted = proof.expected_hours(workplace.kafka.client("proof"), RANGE, self.events)
-            have = proof.found_hours(workplace.catalog.open().load_table("shop.revenue"))
+            wanted = proof.expected_hours(project_context.kafka.client("proof"), RANGE, self.events)
+            have = proof.found_hours(project_context.catalog.open().load_table("shop.revenue"))
         inside = {hour: sums for hour, sums in have.items() if RANGE[0] <= hour[0] < RANGE[1]}
         if any(wanted[hour] != sums for hour, sums in have.items()) or len(inside) != proof.hours_of(wanted, RANGE):
             wrong = [hour for hour, sums in have.items() if wanted[hour] != sums]

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from anabranch.app.backfill import BackfillRun
+from anabranch.app.project_context import ProjectContext
 from anabranch.demo.words import Teller
 from anabranch.errors import AnabranchError
 from anabranch.live.process import LivePipeline
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone, SliceProgress
 from anabranch.validate.report import Report, Verdict
-from anabranch.wiring.backfill import BackfillRun
-from anabranch.wiring.workplace import Workplace
 
 # As contracts/fix-currency.yaml of a new project has it.
 RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzinfo=timezone.utc))
@@ -36,7 +36,7 @@ class StoryError(AnabranchError):
         )
 
 
-class Watch:
+class SceneObserver:
     """Progress of the replay in the teller's voice."""
 
     def __init__(self, teller: Teller) -> None:
@@ -75,8 +75,8 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def await_live(workplace: Workplace, pipeline: str, patience: float = 180.0) -> None:
-    live = LivePipeline(workplace, pipeline)
+def await_live(project_context: ProjectContext, pipeline: str, patience: float = 180.0) -> None:
+    live = LivePipeline(project_context, pipeline)
     deadline = time.monotonic() + patience
     while (lag := live.status().lag) is None or lag.total:
         if time.monotonic() > deadline:
@@ -85,11 +85,11 @@ def await_live(workplace: Workplace, pipeline: str, patience: float = 180.0) -> 
 
 
 def replay_and_validate(backfill: BackfillRun, teller: Teller, words: str) -> Report:
-    with backfill.hold() as hold:
+    with backfill.lease() as lease:
         with teller.doing(words):
-            backfill.replay(hold, Watch(teller))
+            backfill.replay(lease, SceneObserver(teller))
         with teller.doing("Staging is validated."):
-            report = backfill.validate(hold, now())
+            report = backfill.validate(lease, now())
     if report.verdict is not Verdict.ACCEPTED:
         raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")
     return report

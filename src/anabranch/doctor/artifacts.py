@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from anabranch.doctor.finding import Finding, green, red, yellow
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 
-def artifacts() -> Finding:
+def artifacts() -> DoctorFinding:
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
 
     cache = ArtifactCache()

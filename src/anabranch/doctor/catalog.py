@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from anabranch.doctor.finding import Finding, green, red, yellow
-from anabranch.wiring.workplace import Workplace
+from anabranch.app.project_context import ProjectContext
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 
-def catalog(workplace: Workplace, unique: str) -> Finding:
-    from anabranch.adapters.iceberg.trial import try_out
+def catalog(project_context: ProjectContext, unique: str) -> DoctorFinding:
+    from anabranch.adapters.iceberg.catalog_probe import probe_catalog
 
-    settings = workplace.loaded.settings.catalog
-    place = str(workplace.state) if settings.type == "embedded" else str(settings.uri)
-    trial = try_out(workplace.catalog, unique)
+    settings = project_context.loaded.settings.catalog
+    place = str(project_context.state) if settings.type == "embedded" else str(settings.uri)
+    trial = probe_catalog(project_context.catalog, unique)
     if not trial.branch_kept:
         says = f"{settings.name} ({settings.type}, {place}) takes a branch and forgets it"
         return red("catalog", says, "use a catalog that keeps Iceberg branches: replays are staged on one")

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anabranch.doctor.finding import Finding, green, red, yellow
-from anabranch.wiring.workplace import Workplace
+from anabranch.app.project_context import ProjectContext
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 
-def database(workplace: Workplace) -> Finding:
+def database(project_context: ProjectContext) -> DoctorFinding:
     from anabranch.adapters.sql.migrate import is_current
-    from anabranch.adapters.sql.version import Standing
-    from anabranch.wiring.control_database import control_database_url
+    from anabranch.adapters.sql.version import SchemaStatus
+    from anabranch.app.control_database import control_database_url
 
-    url = control_database_url(workplace.loaded)
+    url = control_database_url(project_context.loaded)
     shown = url.render_as_string(hide_password=True)
-    embedded = workplace.loaded.settings.database.embedded
+    embedded = project_context.loaded.settings.database.embedded
     if embedded and not Path(url.database or "").exists():  # looking at a SQLite file that is not there would make it
         return yellow("database", f"{shown} is not there yet", "nothing to do: the first run makes it")
     version = is_current(url)
     match version.standing:
-        case Standing.CURRENT:
+        case SchemaStatus.CURRENT:
             return green("database", f"{shown} has schema {version.found}")
-        case Standing.ABSENT:
+        case SchemaStatus.ABSENT:
             return yellow("database", f"{shown} answers and has no schema yet", "nothing to do: the first run makes it")
-        case Standing.BEHIND:
+        case SchemaStatus.BEHIND:
             says = f"{shown} has schema {version.found}, and this Anabranch wants {version.wanted}"
             return yellow("database", says, "nothing to do: the next command that opens it upgrades it")
-        case Standing.NEWER:
+        case SchemaStatus.NEWER:
             says = f"{shown} has schema {version.found}, newer than {version.wanted}"
             return red("database", says, "install the newer Anabranch that the others use")

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from anabranch.doctor import artifacts, machine
-from anabranch.doctor.finding import Finding, Subject, from_error, from_surprise, red, yellow
+from anabranch.doctor.finding import DoctorFinding, DoctorSubject, from_error, from_surprise, red, yellow
 from anabranch.errors import AnabranchError
 from anabranch.project.location import ProjectNotFoundError, find_project_folder
 
 if TYPE_CHECKING:
-    from anabranch.wiring.workplace import Workplace
+    from anabranch.app.project_context import ProjectContext
 
-Checks = tuple[tuple[Subject, Callable[[], Finding]], ...]
+Checks = tuple[tuple[DoctorSubject, Callable[[], DoctorFinding]], ...]
 
-OUTSIDE = (Subject.KAFKA, Subject.CATALOG, Subject.DATABASE, Subject.SPARK)
+OUTSIDE = (DoctorSubject.KAFKA, DoctorSubject.CATALOG, DoctorSubject.DATABASE, DoctorSubject.SPARK)
 """What only a project says where to find."""
 
 
@@ -25,18 +25,18 @@ def examine(
     project: Path | None = None,
     context: str | None = None,
     *,
-    skip: Collection[Subject] = (),
-    starting: Callable[[Subject], None] = lambda _subject: None,
+    skip: Collection[DoctorSubject] = (),
+    starting: Callable[[DoctorSubject], None] = lambda _subject: None,
     met: Callable[[Exception], None] = lambda _error: None,
     unique: str | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     """Look at the machine, and at the project at or above `project` (or the current folder) if there is one.
 
     `starting` is told before each look, since some take their time, and `met` of every error that became a finding.
     `unique` names what a look has to make.
     """
 
-    def looks(checks: Checks) -> Iterator[Finding]:
+    def looks(checks: Checks) -> Iterator[DoctorFinding]:
         for subject, look in checks:
             if subject not in skip:
                 starting(subject)
@@ -45,18 +45,20 @@ def examine(
     folder = _folder(project)
     yield from looks(_machine(folder or Path.cwd()))
     if folder is None:
-        yield from looks(((Subject.PROJECT, lambda: _no_project(project)),))
+        yield from looks(((DoctorSubject.PROJECT, lambda: _no_project(project)),))
         return
-    yield from looks(((Subject.PROJECT, lambda: _project(folder, context)),))
+    yield from looks(((DoctorSubject.PROJECT, lambda: _project(folder, context)),))
     try:
-        workplace = _open(folder, context)
+        project_context = _open(folder, context)
     except AnabranchError:  # told already, as the finding about the project
         yield from looks(tuple((subject, _not_looked_at(subject)) for subject in OUTSIDE))
         return
-    yield from looks(_outside(workplace, unique or uuid4().hex[:12]))
+    yield from looks(_outside(project_context, unique or uuid4().hex[:12]))
 
 
-def _looked(subject: Subject, look: Callable[[], Finding], met: Callable[[Exception], None]) -> Finding:
+def _looked(
+    subject: DoctorSubject, look: Callable[[], DoctorFinding], met: Callable[[Exception], None]
+) -> DoctorFinding:
     try:
         return look()
     except Exception as error:
@@ -68,22 +70,22 @@ def _looked(subject: Subject, look: Callable[[], Finding], met: Callable[[Except
 
 def _machine(folder: Path) -> Checks:
     return (
-        (Subject.PYTHON, machine.python),
-        (Subject.JAVA, machine.java),
-        (Subject.MEMORY, machine.memory),
-        (Subject.DISK, lambda: machine.disk(folder)),
-        (Subject.JARS, artifacts.artifacts),
+        (DoctorSubject.PYTHON, machine.python),
+        (DoctorSubject.JAVA, machine.java),
+        (DoctorSubject.MEMORY, machine.memory),
+        (DoctorSubject.DISK, lambda: machine.disk(folder)),
+        (DoctorSubject.JARS, artifacts.artifacts),
     )
 
 
-def _outside(workplace: Workplace, unique: str) -> Checks:
+def _outside(project_context: ProjectContext, unique: str) -> Checks:
     from anabranch.doctor import catalog, database, kafka, spark
 
     return (
-        (Subject.KAFKA, lambda: kafka.kafka(workplace)),
-        (Subject.CATALOG, lambda: catalog.catalog(workplace, unique)),
-        (Subject.DATABASE, lambda: database.database(workplace)),
-        (Subject.SPARK, lambda: spark.spark(workplace)),
+        (DoctorSubject.KAFKA, lambda: kafka.kafka(project_context)),
+        (DoctorSubject.CATALOG, lambda: catalog.catalog(project_context, unique)),
+        (DoctorSubject.DATABASE, lambda: database.database(project_context)),
+        (DoctorSubject.SPARK, lambda: spark.spark(project_context)),
     )
 
 
@@ -94,24 +96,24 @@ def _folder(project: Path | None) -> Path | None:
         return None
 
 
-def _no_project(asked: Path | None) -> Finding:
+def _no_project(asked: Path | None) -> DoctorFinding:
     """Nothing wrong where nobody said that there is a project; a mistake where somebody did."""
     if asked is None:
         return yellow("project", "no project here, so only the machine was looked at", "anabranch init DIR")
     return red("project", f"there is no project in {asked} or above it", "name its folder: --project DIR")
 
 
-def _project(folder: Path, context: str | None) -> Finding:
+def _project(folder: Path, context: str | None) -> DoctorFinding:
     from anabranch.doctor.project import project
 
     return project(folder, context)
 
 
-def _open(folder: Path, context: str | None) -> Workplace:
-    from anabranch.wiring.workplace import open_workplace
+def _open(folder: Path, context: str | None) -> ProjectContext:
+    from anabranch.app.project_context import open_project
 
-    return open_workplace(folder, context)
+    return open_project(folder, context)
 
 
-def _not_looked_at(subject: Subject) -> Callable[[], Finding]:
+def _not_looked_at(subject: DoctorSubject) -> Callable[[], DoctorFinding]:
     return lambda: yellow(subject.value, "not looked at: the project can't be loaded", "anabranch check")

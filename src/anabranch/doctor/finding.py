@@ -17,7 +17,7 @@ class Level(str, Enum):
     """Will not work until mended."""
 
 
-class Subject(str, Enum):
+class DoctorSubject(str, Enum):
     """What can be looked at, in the order in which it is: each stands on those before it."""
 
     PYTHON = "python"
@@ -33,7 +33,7 @@ class Subject(str, Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     subject: str
     level: Level
     says: str
@@ -43,25 +43,25 @@ class Finding:
         return {"subject": self.subject, "level": self.level.value, "says": self.says, "remedy": self.remedy}
 
 
-def green(subject: str, says: str) -> Finding:
-    return Finding(subject, Level.GREEN, says)
+def green(subject: str, says: str) -> DoctorFinding:
+    return DoctorFinding(subject, Level.GREEN, says)
 
 
-def yellow(subject: str, says: str, remedy: str) -> Finding:
-    return Finding(subject, Level.YELLOW, says, remedy)
+def yellow(subject: str, says: str, remedy: str) -> DoctorFinding:
+    return DoctorFinding(subject, Level.YELLOW, says, remedy)
 
 
-def red(subject: str, says: str, remedy: str) -> Finding:
-    return Finding(subject, Level.RED, says, remedy)
+def red(subject: str, says: str, remedy: str) -> DoctorFinding:
+    return DoctorFinding(subject, Level.RED, says, remedy)
 
 
-def from_error(subject: str, error: AnabranchError) -> Finding:
+def from_error(subject: str, error: AnabranchError) -> DoctorFinding:
     """An error met while looking is itself the finding."""
     says = f"{error.what} ({error.cause})" if error.cause else error.what
     return red(subject, says, error.next_step)
 
 
-def from_surprise(subject: str, surprise: Exception) -> Finding:
+def from_surprise(subject: str, surprise: Exception) -> DoctorFinding:
     """Something nobody foresaw, told by its kind and its words: the doctor goes on with the next patient."""
     says = f"{type(surprise).__name__}: {surprise}".strip().removesuffix(":")
     return red(subject, says, f"run `anabranch --debug doctor` and report what it says of {subject}")

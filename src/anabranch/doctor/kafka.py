@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anabranch.doctor.finding import Finding, green, red, yellow
-from anabranch.wiring.workplace import Workplace
+from anabranch.app.project_context import ProjectContext
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 if TYPE_CHECKING:
     from anabranch.adapters.kafka.cluster import Cluster, Protocol
 
 
-def kafka(workplace: Workplace) -> Finding:
+def kafka(project_context: ProjectContext) -> DoctorFinding:
     from anabranch.adapters.embedded.errors import StackDownError
     from anabranch.adapters.kafka.cluster import describe_cluster
     from anabranch.adapters.kafka.topics import KafkaUnreachableError
 
     try:
-        return judge(workplace.kafka.bootstrap, describe_cluster(workplace.kafka))
+        return judge(project_context.kafka.bootstrap, describe_cluster(project_context.kafka))
     except StackDownError as down:
         return red("kafka", down.what, "anabranch dev up")
     except KafkaUnreachableError as silent:
-        if workplace.loaded.settings.kafka.embedded:
+        if project_context.loaded.settings.kafka.embedded:
             return red("kafka", silent.what, "anabranch dev down && anabranch dev up")
         return red("kafka", silent.what, silent.next_step)
 
 
-def judge(bootstrap: str, cluster: Cluster) -> Finding:
+def judge(bootstrap: str, cluster: Cluster) -> DoctorFinding:
     """What to say of a cluster that answered."""
     brokers = f"{len(cluster.brokers)} broker{'s' * (len(cluster.brokers) != 1)} at {bootstrap}"
     if cluster.protocol is None:

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from anabranch.doctor.finding import Finding, green, red, yellow
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 GIB = 1 << 30
 MEMORY_COMFORTABLE, MEMORY_LEAST = 4 * GIB, 2 * GIB
@@ -14,21 +14,21 @@ MEMORY_COMFORTABLE, MEMORY_LEAST = 4 * GIB, 2 * GIB
 DISK_COMFORTABLE, DISK_LEAST = 5 * GIB, 1 * GIB
 
 
-def python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+def python(version: tuple[int, int] = sys.version_info[:2]) -> DoctorFinding:
     name = f"{version[0]}.{version[1]}"
     if (3, 10) <= version <= (3, 12):
         return green("python", f"Python {name} at {sys.executable}")
     return red("python", f"Python {name} is not one Spark 4.0 runs on", "use Python 3.10, 3.11 or 3.12")
 
 
-def java() -> Finding:
+def java() -> DoctorFinding:
     from anabranch.adapters.jvm.java import find_java
 
     found = find_java()
     return green("java", f"Java {found.major} at {found.executable}")
 
 
-def memory(available: int | None = None) -> Finding:
+def memory(available: int | None = None) -> DoctorFinding:
     import psutil
 
     free = psutil.virtual_memory().available if available is None else available
@@ -40,7 +40,7 @@ def memory(available: int | None = None) -> Finding:
     return green("memory", says)
 
 
-def disk(folder: Path, free: int | None = None) -> Finding:
+def disk(folder: Path, free: int | None = None) -> DoctorFinding:
     space = shutil.disk_usage(folder).free if free is None else free
     says = f"{space / GIB:.1f} GiB free below {folder}"
     if space < DISK_LEAST:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from anabranch.doctor.finding import Finding, green, red
+from anabranch.doctor.finding import DoctorFinding, green, red
 
 
-def project(folder: Path, context: str | None) -> Finding:
+def project(folder: Path, context: str | None) -> DoctorFinding:
     from anabranch.contract.check import check_project
     from anabranch.project.findings import count_of_problems
 

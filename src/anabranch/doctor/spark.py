@@ -5,31 +5,33 @@ from __future__ import annotations
 import re
 import socket
 
-from anabranch.doctor.finding import Finding, green, red, yellow
-from anabranch.wiring.workplace import Workplace
+from anabranch.app.project_context import ProjectContext
+from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 SECONDS = 5.0
 
 
-def spark(workplace: Workplace) -> Finding:
+def spark(project_context: ProjectContext) -> DoctorFinding:
     from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
-    from anabranch.adapters.spark.session import stop_spark
+    from anabranch.adapters.spark.session.session import stop_spark
 
     if ArtifactCache().missing(locked("spark")):
         return yellow("spark", "not tried: its jars are not fetched yet", "anabranch dev fetch")
-    master = workplace.loaded.settings.spark.master
+    master = project_context.loaded.settings.spark.master
     silent = unanswered(master)
     if silent:
         says = f"no Spark master answers at {', '.join(silent)}"
         return red("spark", says, "start the master, or correct spark.master in anabranch.yaml")
-    session = workplace.spark("anabranch doctor")
+    session = project_context.spark("anabranch doctor")
     try:
         rows = session.range(1).count()
         version = session.version
     finally:
         stop_spark(session)
     if rows != 1:
-        return red("spark", f"a job over one row counted {rows}", f"read {workplace.state / 'logs' / 'spark.log'}")
+        return red(
+            "spark", f"a job over one row counted {rows}", f"read {project_context.state / 'logs' / 'spark.log'}"
+        )
     return green("spark", f"Spark {version} on {master} started and ran a job")
 
 

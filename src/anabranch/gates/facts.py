@@ -11,7 +11,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.evidence import Evidence
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
-from anabranch.runs.audit import Verdict
+from anabranch.runs.audit import ChainVerdict
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ClosingReading:
     """Why no file could be written there."""
     free: int
     """Bytes left on that disk."""
-    audit: Verdict
+    audit: ChainVerdict
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MetricsReading:
 
 
 @dataclass(frozen=True)
-class Facts:
+class GateFacts:
     now: datetime
     plan: Plan
     contract: Backfill

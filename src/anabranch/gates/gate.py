@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from anabranch.gates.colour import Colour
 from anabranch.gates.evidence import Evidence
-from anabranch.gates.facts import Facts
+from anabranch.gates.facts import GateFacts
 from anabranch.runs.canonical import instant_text
 
 CLUSTER_OWNER = "whoever runs the Kafka cluster"
@@ -57,11 +57,11 @@ class Judgement:
 class Gate(Protocol):
     """Pure: the same facts give the same judgement."""
 
-    def __call__(self, facts: Facts) -> Judgement: ...
+    def __call__(self, facts: GateFacts) -> Judgement: ...
 
 
 @dataclass(frozen=True)
-class Finding:
+class GateFinding:
     """One thing that a gate has to say; the worst of several is its colour."""
 
     colour: Colour
@@ -70,24 +70,24 @@ class Finding:
     failed: bool = False
 
 
-def failed(words: str, to_green: str) -> Finding:
+def failed(words: str, to_green: str) -> GateFinding:
     """Red: a check failed. It blocks every replay until it passes or is overridden by name."""
-    return Finding(Colour.RED, words, to_green, failed=True)
+    return GateFinding(Colour.RED, words, to_green, failed=True)
 
 
-def unknown(words: str, to_green: str) -> Finding:
+def unknown(words: str, to_green: str) -> GateFinding:
     """Red: nothing was measured. It blocks a replay that is high-volume or business-critical."""
-    return Finding(Colour.RED, words, to_green)
+    return GateFinding(Colour.RED, words, to_green)
 
 
-def untested(words: str, to_green: str) -> Finding:
+def untested(words: str, to_green: str) -> GateFinding:
     """Yellow: a design is there, and no test of it counts."""
-    return Finding(Colour.YELLOW, words, to_green)
+    return GateFinding(Colour.YELLOW, words, to_green)
 
 
 def judged(
     gate: str,
-    findings: list[Finding],
+    findings: list[GateFinding],
     otherwise: str,
     *,
     owner: str,

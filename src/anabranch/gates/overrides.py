@@ -16,7 +16,7 @@ ACTION = "gate.override"
 
 
 @dataclass(frozen=True)
-class Override:
+class GateOverride:
     gate: str
     by: str
     reason: str
@@ -46,18 +46,18 @@ def keep_override(
     run_id: str | None,
     colour: str,
     words: str,
-) -> Override:
+) -> GateOverride:
     """Put it on record: for one run, or with none for every run of this very contract."""
     details = {"gate": gate, "reason": reason, "contract": contract, "colour": colour, "words": words}
     return _read(writer.record_act(ACTION, actor=by, run_id=run_id, details=details))
 
 
-def overrides_of(reader: RunReader, *, run_id: str | None, contract: str) -> Mapping[str, Override]:
+def overrides_of(reader: RunReader, *, run_id: str | None, contract: str) -> Mapping[str, GateOverride]:
     """What counts for a run, or for a contract that has none yet; by gate, the last word of each."""
     return fold_overrides(reader.audit(action=ACTION), run_id=run_id, contract=contract)
 
 
-def fold_overrides(records: Iterable[AuditRecord], *, run_id: str | None, contract: str) -> Mapping[str, Override]:
+def fold_overrides(records: Iterable[AuditRecord], *, run_id: str | None, contract: str) -> Mapping[str, GateOverride]:
     """Of records in the order of the chain. One for another run of the same contract does not count here."""
     counting = [
         record
@@ -67,6 +67,6 @@ def fold_overrides(records: Iterable[AuditRecord], *, run_id: str | None, contra
     return {override.gate: override for override in map(_read, counting)}
 
 
-def _read(record: AuditRecord) -> Override:
+def _read(record: AuditRecord) -> GateOverride:
     said = json.loads(record.details)
-    return Override(said["gate"], record.actor, said["reason"], instant(record.at), said["colour"], said["words"])
+    return GateOverride(said["gate"], record.actor, said["reason"], instant(record.at), said["colour"], said["words"])

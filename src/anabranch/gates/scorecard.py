@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.gates import (
+from anabranch.gates.acknowledgements import Acknowledgement
+from anabranch.gates.checks import (
     capacity,
     closure,
     compatibility,
@@ -22,11 +23,10 @@ from anabranch.gates import (
     side_effects,
     storage_path,
 )
-from anabranch.gates.acknowledgements import Acknowledgement
 from anabranch.gates.colour import Colour, worst
-from anabranch.gates.facts import Facts
+from anabranch.gates.facts import GateFacts
 from anabranch.gates.gate import Gate, Judgement
-from anabranch.gates.overrides import Override
+from anabranch.gates.overrides import GateOverride
 from anabranch.gates.stakes import Stakes, blocks, may_be_acknowledged
 from anabranch.runs.canonical import instant_text
 
@@ -57,7 +57,7 @@ class GateClosedError(AnabranchError):
 @dataclass(frozen=True)
 class Scorecard:
     judgements: tuple[Judgement, ...]
-    overrides: Mapping[str, Override]
+    overrides: Mapping[str, GateOverride]
     plan: str
     """The hash of what was judged."""
     run: str | None
@@ -139,7 +139,10 @@ class Scorecard:
 
 
 def score(
-    facts: Facts, overrides: Mapping[str, Override], stakes: Stakes, acknowledgements: Mapping[str, Acknowledgement]
+    facts: GateFacts,
+    overrides: Mapping[str, GateOverride],
+    stakes: Stakes,
+    acknowledgements: Mapping[str, Acknowledgement],
 ) -> Scorecard:
     """Every gate is judged, so that one look shows all that is wrong."""
     judgements = tuple(gate(facts) for gate in GATES.values())

@@ -18,10 +18,10 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live import TOPIC, LiveCommit, last_live_commit, live_commit_id
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.adapters.spark.decode import bad_of, decode
-from anabranch.adapters.spark.quarantine import Batch, Quarantine
-from anabranch.adapters.spark.transform import Transform
-from anabranch.adapters.spark.zones import count_groups
+from anabranch.adapters.spark.decode.decode import bad_of, decode
+from anabranch.adapters.spark.source.zone_counter import count_groups
+from anabranch.adapters.spark.transform.load import LoadedTransform
+from anabranch.adapters.spark.write.quarantine import Batch, QuarantineTable
 from anabranch.contract.pipeline import KEYED, Pipeline
 from anabranch.crashpoints import reach
 from anabranch.live.errors import CONTINUES, OutOfStepError
@@ -29,8 +29,8 @@ from anabranch.live.progress import BatchDone
 from anabranch.live.state_keeping import StateKeeper
 from anabranch.live.writing import write_of
 from anabranch.plan.lookup_tables import pins_document
+from anabranch.plan.offsets.zones import EventGroup, Zone, zones_of
 from anabranch.plan.slices import Offsets
-from anabranch.plan.zones import Group, Zone, zones_of
 from anabranch.promote.history import Author
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -61,7 +61,7 @@ class BatchWriter:
 
     catalog: IcebergCatalog
     pipeline: Pipeline
-    transform: Transform
+    transform: LoadedTransform
     columns: StructType
     """The target's."""
     topic: str
@@ -85,7 +85,7 @@ class BatchWriter:
     def __post_init__(self) -> None:
         # Opened once: each opening holds connections, and live runs for months.
         self._tables = self.catalog.open()
-        self._quarantine = Quarantine(self.catalog, self.pipeline)
+        self._quarantine = QuarantineTable(self.catalog, self.pipeline)
         self._commit = write_of(self.catalog, self.pipeline, self.transform, self.columns, self._is_last)
         target = IcebergTarget(self._tables, self.pipeline.spec.target.table)
         keyed = self.pipeline.spec.pipeline_class in KEYED
@@ -207,7 +207,7 @@ class BatchWriter:
         return last_live_commit(table, self.pipeline.metadata.name)
 
 
-def seen_of(groups: Iterable[Group], late: int = 0) -> Seen:
+def seen_of(groups: Iterable[EventGroup], late: int = 0) -> Seen:
     counted = list(groups)
     newest = max((each.high for each in counted if each.high is not None), default=None)
     return Seen(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from anabranch.adapters.checkpoints.kept import KeptCheckpoints, checkpoint_name
+from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints, checkpoint_name
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, query_id
 from anabranch.contract.pipeline import StateKeeping
-from anabranch.plan.stream import StreamCheckpoint
+from anabranch.plan.strategies.stream_start import StreamCheckpoint
 
 
 @dataclass

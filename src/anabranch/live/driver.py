@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
@@ -20,14 +20,16 @@ from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.density import density_of
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import Topic
-from anabranch.adapters.spark.jvm import jvm_death_reported
-from anabranch.adapters.spark.lookups import HeadLookups
-from anabranch.adapters.spark.quarantine import Quarantine
-from anabranch.adapters.spark.session import stop_spark
-from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import Transform, load_transform, moving, ship
+from anabranch.adapters.spark.session.jvm import jvm_death_reported
+from anabranch.adapters.spark.session.session import stop_spark
+from anabranch.adapters.spark.transform.load import LoadedTransform, load_transform, moving, ship
+from anabranch.adapters.spark.transform.lookups import HeadLookupTables
+from anabranch.adapters.spark.write.quarantine import QuarantineTable
+from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.app.project_context import ProjectContext
+from anabranch.app.service_probes import service_probes
 from anabranch.contract.code import code_digest
-from anabranch.contract.kept_code import CodeStore
+from anabranch.contract.code_store import CodeStore
 from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
@@ -36,7 +38,7 @@ from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
-from anabranch.live.pace import Pace, client_id
+from anabranch.live.pace import LivePace, client_id
 from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.record import DriverRecord, Phase, save_record
@@ -45,8 +47,6 @@ from anabranch.live.windows import WindowWriter, require_state
 from anabranch.live.zones import ZoneKeeper
 from anabranch.replay.outages import Notice, Silent, words_of
 from anabranch.replay.service_watch import ServiceWatch
-from anabranch.wiring.service_probes import service_probes
-from anabranch.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,9 +59,9 @@ COMMIT_LOG_SECONDS = 5.0
 
 @dataclass
 class Driver:
-    workplace: Workplace
+    project_context: ProjectContext
     loaded: LoadedPipeline
-    pace: Pace
+    pace: LivePace
     stop: Event
     say: Callable[[str], None]
     ready: Callable[[], None] = lambda: None
@@ -72,7 +72,7 @@ class Driver:
     _noting: Lock = field(init=False, default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.layout = LiveLayout(self.workplace.state.resolve(), self.loaded.name)
+        self.layout = LiveLayout(self.project_context.state.resolve(), self.loaded.name)
         self._record = DriverRecord(seen(psutil.Process()), Phase.STARTING)
 
     def run(self) -> None:
@@ -93,9 +93,11 @@ class Driver:
         self.say(f"live {self.loaded.name}: process {os.getpid()}, {self.pace}")
         pipeline = self.loaded.pipeline
         topic = self._same_topic()
-        transform = load_transform(self.workplace.folder, pipeline, HeadLookups.of(self.workplace.catalog, pipeline))
+        transform = load_transform(
+            self.project_context.folder, pipeline, HeadLookupTables.of(self.project_context.catalog, pipeline)
+        )
         self._keep_code(transform)
-        session = self.session or self.workplace.spark(client_id(self.loaded.name), inherit=(lock,))
+        session = self.session or self.project_context.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
         again = f"anabranch live start {self.loaded.name}"
         try:
@@ -130,29 +132,29 @@ class Driver:
             now = {silence.service: silence.since.isoformat()} if isinstance(notice, Silent) else {}
             self._note(silent={**others, **now})
 
-        probes = service_probes(self.workplace, client_id(name), self.loaded.pipeline.spec.target.table)
+        probes = service_probes(self.project_context, client_id(name), self.loaded.pipeline.spec.target.table)
         return ServiceWatch(probes, None, report)
 
-    def _keep_code(self, transform: Transform) -> None:
+    def _keep_code(self, transform: LoadedTransform) -> None:
         """Kept before the first batch: once the files are corrected, nobody else knows what production was made by."""
         pipeline = self.loaded.pipeline
-        kept = CodeStore.below(self.workplace.state, self.loaded.name).keep(self.workplace.folder, pipeline)
+        kept = CodeStore.below(self.project_context.state, self.loaded.name).keep(self.project_context.folder, pipeline)
         if kept != transform.digest:
             raise moving(pipeline)
 
     def _zones(self, topic: Topic) -> ZoneKeeper:
         spec = self.loaded.pipeline.spec
-        table = IcebergZones(self.workplace.catalog.open(), spec.target.table)
+        table = IcebergZones(self.project_context.catalog.open(), spec.target.table)
         key = MapKey(topic.uuid, reading_digest(spec))
         return ZoneKeeper(lambda zones: table.add(key, zones), self.say)
 
     def _writer(
-        self, session: SparkSession, transform: Transform, topic: Topic, keeper: ProgressKeeper, zones: ZoneKeeper
+        self, session: SparkSession, transform: LoadedTransform, topic: Topic, keeper: ProgressKeeper, zones: ZoneKeeper
     ) -> BatchWriter:
-        pipeline, catalog = self.loaded.pipeline, self.workplace.catalog
+        pipeline, catalog = self.loaded.pipeline, self.project_context.catalog
         ship(session, transform, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform, lambda: density_of(self._client, topic))
-        Quarantine(catalog, pipeline).prepare(session)
+        QuarantineTable(catalog, pipeline).prepare(session)
         return self._kind_of_writer()(
             catalog=catalog,
             pipeline=pipeline,
@@ -169,16 +171,16 @@ class Driver:
     def _kind_of_writer(self) -> Callable[..., BatchWriter]:
         if self.loaded.pipeline.spec.window is None:
             return BatchWriter
-        return partial(WindowWriter, kafka=self.workplace.kafka, keep_checkpoint=self._keeper().after)
+        return partial(WindowWriter, kafka=self.project_context.kafka, keep_checkpoint=self._keeper().after)
 
     def _keeper(self) -> CheckpointKeeper:
         spec = self.loaded.pipeline.spec
         return CheckpointKeeper(
             self.layout.checkpoint,
-            KeptCheckpoints.of(self.workplace.state, self.loaded.name),
+            KeptCheckpoints.of(self.project_context.state, self.loaded.name),
             spec.source.topic,
             self._same_topic().uuid,
-            code_digest(self.workplace.folder, self.loaded.pipeline),
+            code_digest(self.project_context.folder, self.loaded.pipeline),
             spec.state,
             self.say,
         )
@@ -188,7 +190,7 @@ class Driver:
         if self.loaded.pipeline.spec.window is not None:
             require_state(self.loaded.name, checkpoint, topic, last)
         starting = starting_offsets(topic, last)
-        kafka, name = self.workplace.kafka, self.loaded.name
+        kafka, name = self.project_context.kafka, self.loaded.name
         query = start_query(session, kafka, name, topic, starting, checkpoint, self.pace, writer, writer.shape)
         self.say(f"query {query.id} reads {topic.name}; a new checkpoint would begin at {starting}")
         return query
@@ -225,7 +227,7 @@ class Driver:
         )
 
     def _last_commit(self) -> LiveCommit | None:
-        table = self.workplace.catalog.open().load_table(self.loaded.pipeline.spec.target.table)
+        table = self.project_context.catalog.open().load_table(self.loaded.pipeline.spec.target.table)
         return last_live_commit(table, self.loaded.name)
 
     def _same_topic(self) -> Topic:
@@ -233,7 +235,7 @@ class Driver:
 
     @property
     def _client(self) -> Mapping[str, str]:
-        return self.workplace.kafka.client(client_id(self.loaded.name))
+        return self.project_context.kafka.client(client_id(self.loaded.name))
 
     def _note(self, phase: Phase | None = None, **more: Any) -> None:
         """Called by the driver and by whoever watches the services."""

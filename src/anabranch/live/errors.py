@@ -32,7 +32,7 @@ class DidNotStartError(AnabranchError):
     code = "live.did-not-start"
 
 
-class StartTimeoutError(AnabranchError):
+class LiveStartTimeoutError(AnabranchError):
     code = "live.start-timeout"
     exit_code = ExitCode.TIMED_OUT
 
@@ -62,5 +62,5 @@ class StreamFailedError(AnabranchError):
     code = "live.stream-failed"
 
 
-class StateUnreadableError(AnabranchError):
+class LiveStateUnreadableError(AnabranchError):
     code = "live.state-unreadable"

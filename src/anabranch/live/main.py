@@ -12,20 +12,20 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.live.driver import Driver
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.pipelines import find_pipeline
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 
-def run_here(workplace: Workplace, pipeline: str, pace: Pace, say: Callable[[str], None]) -> None:
+def run_here(project_context: ProjectContext, pipeline: str, pace: LivePace, say: Callable[[str], None]) -> None:
     """Run live in this process until SIGTERM or Ctrl-C, each of which ends it after the batch at hand."""
     stop = Event()
     take_signals(stop)
-    loaded = find_pipeline(workplace.loaded, pipeline)
+    loaded = find_pipeline(project_context.loaded, pipeline)
     # Spark takes Ctrl-C for itself when it starts, and would cancel a batch half done; so it is taken back.
-    Driver(workplace, loaded, pace, stop, say, ready=lambda: take_signals(stop)).run()
+    Driver(project_context, loaded, pace, stop, say, ready=lambda: take_signals(stop)).run()
 
 
 def take_signals(stop: Event) -> None:
@@ -51,8 +51,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--max-offsets", type=int, required=True)
     asked = parser.parse_args(given)
     try:
-        workplace = open_workplace(asked.project, asked.context)
-        run_here(workplace, asked.pipeline, Pace(asked.interval, asked.max_offsets), log)
+        project_context = open_project(asked.project, asked.context)
+        run_here(project_context, asked.pipeline, LivePace(asked.interval, asked.max_offsets), log)
     except AnabranchError as error:
         log(f"{error.what}  [{error.code}]\n{traceback.format_exc()}")
         return int(error.exit_code)

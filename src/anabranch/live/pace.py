@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Pace:
+class LivePace:
     interval_seconds: float = 1.0
     max_offsets: int = 200_000
     """The most offsets in one batch. A batch is kept in memory, and is done again when the driver dies in it."""

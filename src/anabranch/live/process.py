@@ -14,23 +14,23 @@ from anabranch.adapters.embedded.process import SAME_START_SECONDS, alive, find_
 from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.kafka.groups import committed
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
+from anabranch.app.project_context import ProjectContext
 from anabranch.contract.code import code_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.errors import (
     CONTINUES,
     DidNotStartError,
     LiveBusyError,
+    LiveStartTimeoutError,
     NotPermittedError,
-    StartTimeoutError,
 )
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import is_free
-from anabranch.live.pace import Pace, client_id
+from anabranch.live.pace import LivePace, client_id
 from anabranch.live.pipelines import find_pipeline
 from anabranch.live.progress import load_progress
 from anabranch.live.record import DriverRecord, Phase, load_record
 from anabranch.live.status import Lag, LiveStatus, judge, measure_lag
-from anabranch.wiring.workplace import Workplace
 
 START_SECONDS = 180.0
 STOP_SECONDS = 120.0
@@ -50,20 +50,20 @@ class Stopped(str, Enum):
 
 class LivePipeline:
     def __init__(
-        self, workplace: Workplace, pipeline: str, *, say: Callable[[str], None] = lambda _words: None
+        self, project_context: ProjectContext, pipeline: str, *, say: Callable[[str], None] = lambda _words: None
     ) -> None:
-        self._workplace = workplace
-        self._loaded = find_pipeline(workplace.loaded, pipeline)
-        self._layout = LiveLayout(workplace.state.resolve(), pipeline)
+        self._workplace = project_context
+        self._loaded = find_pipeline(project_context.loaded, pipeline)
+        self._layout = LiveLayout(project_context.state.resolve(), pipeline)
         self._say = say
 
-    def start(self, pace: Pace | None = None, *, patience: float = START_SECONDS) -> LiveStatus:
+    def start(self, pace: LivePace | None = None, *, patience: float = START_SECONDS) -> LiveStatus:
         """Start the driver and wait until its query runs; no change if one is there already."""
         if self._find() is not None:
             self._say(f"live {self._loaded.name} is running already")
             return self.status()
         self._workplace.kafka  # noqa: B018 (not up: say so at once, and start nothing)
-        started = self._launch(pace or Pace())
+        started = self._launch(pace or LivePace())
         if started is None:
             raise self._did_not_start(None)
         self._say(f"starting live {self._loaded.name} as process {started.pid}; its log is {self._layout.log}")
@@ -107,7 +107,7 @@ class LivePipeline:
             )
         return how
 
-    def _launch(self, pace: Pace) -> Process | None:
+    def _launch(self, pace: LivePace) -> Process | None:
         layout, log = self._layout, self._layout.log
         for folder in (layout.folder, log.parent):
             folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class LivePipeline:
             if find_marked(self._layout.mark, started) is None:
                 raise self._did_not_start(load_record(self._layout.record))
             if time.monotonic() > deadline:
-                raise StartTimeoutError(
+                raise LiveStartTimeoutError(
                     f"After {patience:.0f} s live {self._loaded.name} does not run yet.",
                     untouched="It goes on starting.",
                     next_step=f"`anabranch live status {self._loaded.name}` in a while; its log is {self._layout.log}",

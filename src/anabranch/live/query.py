@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from anabranch.adapters.iceberg.live import LiveCommit
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.topics import Topic
-from anabranch.adapters.spark.kafka_source import SAFE, TUNED
-from anabranch.live.pace import Pace, client_id
+from anabranch.adapters.spark.source.kafka_source import SAFE, TUNED
+from anabranch.live.pace import LivePace, client_id
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -36,7 +36,7 @@ def start_query(
     topic: Topic,
     starting: str,
     checkpoint: Path,
-    pace: Pace,
+    pace: LivePace,
     write: Callable[[DataFrame, int], None],
     shape: Callable[[DataFrame], DataFrame] = lambda records: records,
 ) -> StreamingQuery:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.adapters.embedded.state import Process, write_document
-from anabranch.live.errors import CONTINUES, StateUnreadableError
+from anabranch.live.errors import CONTINUES, LiveStateUnreadableError
 
 VERSION = 1
 
@@ -64,8 +64,8 @@ def load_document(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def unreadable(path: Path) -> StateUnreadableError:
-    return StateUnreadableError(
+def unreadable(path: Path) -> LiveStateUnreadableError:
+    return LiveStateUnreadableError(
         f"{path} is not something this version of Anabranch wrote.",
         untouched=CONTINUES,
         next_step=f"remove {path}: it is only for looking at, the table and the checkpoint hold what counts",

@@ -16,22 +16,22 @@ from anabranch.adapters.iceberg.facts import usable_axis
 from anabranch.adapters.iceberg.live import LiveCommit, live_commit_id
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.topics import Topic
-from anabranch.adapters.spark.decode import REASON, bad_of, decode
-from anabranch.adapters.spark.kafka_source import read_offsets
-from anabranch.adapters.spark.quarantine import Batch
-from anabranch.adapters.spark.rows import WINDOW
-from anabranch.adapters.spark.streaming import declared_window, streamed_rows
-from anabranch.adapters.spark.target_table import spark_name
-from anabranch.adapters.spark.windows import is_late, require_windows
-from anabranch.adapters.spark.zones import count_groups
+from anabranch.adapters.spark.decode.decode import REASON, bad_of, decode
+from anabranch.adapters.spark.source.kafka_source import read_offsets
+from anabranch.adapters.spark.source.streaming import declared_window, streamed_rows
+from anabranch.adapters.spark.source.zone_counter import count_groups
+from anabranch.adapters.spark.transform.output_rows import WINDOW
+from anabranch.adapters.spark.windows.windows import is_late, require_windows
+from anabranch.adapters.spark.write.quarantine import Batch
+from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.crashpoints import reach
 from anabranch.live.batch import BatchWriter, Seen, seen_of
 from anabranch.live.errors import CONTINUES, StateLostError
 from anabranch.live.pace import client_id
 from anabranch.live.writing import append
-from anabranch.plan.live_batches import window_text
+from anabranch.plan.offsets.zones import EventGroup, zones_of
 from anabranch.plan.slices import Offsets
-from anabranch.plan.zones import Group, zones_of
+from anabranch.plan.strategies.live_batches import window_text
 
 
 def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommit | None) -> None:
@@ -81,11 +81,11 @@ class WindowWriter(BatchWriter):
         axis = usable_axis(self._tables.load_table(self.pipeline.spec.target.table)).column
         rows = batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            with self.transform.blamed():
+            with self.transform.attribute_transform_errors():
                 require_windows(rows, window, axis, CONTINUES)
             reach("live.commit.before")
             said = self._properties(commit, query, number, offsets, seen)
-            with self.transform.blamed():
+            with self.transform.attribute_transform_errors():
                 append(rows.drop(*WINDOW), self._name, commit, said, self._is_last)
             reach("live.commit.after")
         finally:
@@ -96,7 +96,7 @@ class WindowWriter(BatchWriter):
 
     def _look(
         self, batch: DataFrame, commit: str, query: str, number: int, ranges: Offsets
-    ) -> tuple[Seen, list[Group]]:
+    ) -> tuple[Seen, list[EventGroup]]:
         if not ranges:
             return seen_of(()), []  # a batch without records only closes windows
         raw = read_offsets(

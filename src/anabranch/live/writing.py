@@ -13,16 +13,16 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.live_branch import LiveBranch
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.adapters.spark.clustering import CLUSTERED
-from anabranch.adapters.spark.decode import events_of
-from anabranch.adapters.spark.keyed import LAST, KeyedChanges
-from anabranch.adapters.spark.merging import merge
-from anabranch.adapters.spark.pinning import pinned
-from anabranch.adapters.spark.rows import align
-from anabranch.adapters.spark.target_table import spark_name
-from anabranch.adapters.spark.transform import Transform
+from anabranch.adapters.spark.decode.decode import events_of
+from anabranch.adapters.spark.keyed.changes import LAST, KeyedChanges
+from anabranch.adapters.spark.keyed.merge import merge
+from anabranch.adapters.spark.transform.load import LoadedTransform
+from anabranch.adapters.spark.transform.materialize import materialized
+from anabranch.adapters.spark.transform.output_rows import align
+from anabranch.adapters.spark.write.clustering import CLUSTERED
+from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.contract.pipeline import KEYED, Pipeline
-from anabranch.promote.target import MovedError
+from anabranch.promote.target import ConcurrentCommitError
 
 ATTEMPTS = 20
 """How often a merge is made again because somebody else has committed meanwhile."""
@@ -39,7 +39,7 @@ class BatchWrite(Protocol):
 def write_of(
     catalog: IcebergCatalog,
     pipeline: Pipeline,
-    transform: Transform,
+    transform: LoadedTransform,
     columns: StructType,
     is_last: Callable[[str], bool],
 ) -> BatchWrite:
@@ -64,14 +64,14 @@ def append(rows: DataFrame, table: str, commit: str, said: Mapping[str, str], is
 
 @dataclass(frozen=True)
 class Append:
-    transform: Transform
+    transform: LoadedTransform
     columns: StructType
     table: str
     is_last: Callable[[str], bool]
 
     def __call__(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int | None:
         rows = align(self.transform(events_of(decoded)), self.columns)
-        with self.transform.blamed():
+        with self.transform.attribute_transform_errors():
             append(rows, self.table, commit, said, self.is_last)
         return None
 
@@ -89,7 +89,7 @@ class Merge:
         for _ in range(ATTEMPTS):
             try:
                 return self._once(decoded, commit, said)
-            except MovedError as moved:
+            except ConcurrentCommitError as moved:
                 last = moved
         raise last
 
@@ -97,7 +97,10 @@ class Merge:
         onto = self.branch.begin()
         into = self.table if onto is None else f"{self.table}.`branch_{self.branch.name}`"
         session = decoded.sparkSession
-        with self.changes.transform.blamed(), pinned(self.changes.of(decoded, session.table(into))) as found:
+        with (
+            self.changes.transform.attribute_transform_errors(),
+            materialized(self.changes.of(decoded, session.table(into))) as found,
+        ):
             self.changes.require_sound(found)
             rows = found.where(F.col(LAST)).count()
             landed = (lambda: self.is_last(commit)) if onto is None else (lambda: self.branch.has(commit))

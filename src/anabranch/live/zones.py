@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from anabranch.plan.zones import Zone, combine
+from anabranch.plan.offsets.zones import Zone, combine
 
 FLUSH_SECONDS = 60.0
 FLUSH_OFFSETS = 2_000_000

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.plan.asked import Asked, contract_hash
 from anabranch.plan.checks import checks_of
-from anabranch.plan.completeness import Reading
-from anabranch.plan.event_span import EventSpan
-from anabranch.plan.facts import SourceFacts, TargetFacts
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.offsets.completeness import Reading
+from anabranch.plan.offsets.event_span import EventSpan
+from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
+from anabranch.plan.ports import SourceFacts, TargetFacts
+from anabranch.plan.request import BackfillRequest, contract_hash
 from anabranch.plan.slices import Ranges, Slice
-from anabranch.plan.states import StartState
-from anabranch.plan.stream import StreamStart
+from anabranch.plan.strategies.start_snapshots import StartSnapshot
+from anabranch.plan.strategies.stream_start import StreamStart
 
 
 def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
@@ -21,7 +21,7 @@ def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
 
 
 def assemble(
-    asked: Asked,
+    asked: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -31,14 +31,14 @@ def assemble(
     readings: Mapping[int, Reading],
     slices: tuple[Slice, ...],
     reading: EventSpan | None = None,
-    state: StartState | None = None,
+    state: StartSnapshot | None = None,
     stream: StreamStart | None = None,
 ) -> Plan:
     return Plan(
         pipeline=asked.pipeline.metadata.name,
         contract=contract_hash(asked.contract),
         code=code,
-        source=Source(
+        source=PlannedSource(
             topic=source.topic,
             uuid=source.uuid,
             partitions=len(source.partitions),
@@ -47,7 +47,7 @@ def assemble(
             proof={number: each.proof for number, each in readings.items() if each.of_interest},
             compacted=source.compacted,
         ),
-        target=Target(
+        target=PlannedTarget(
             table=target.table,
             base=base,
             schema=target.schema,

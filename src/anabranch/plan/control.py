@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from anabranch.contract.backfill import LIVE_CODE
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
-from anabranch.plan.intervals import union, without
+from anabranch.plan.offsets.intervals import union, without
 from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import Offsets
@@ -25,7 +25,7 @@ class ControlIncomparableError(PlanRefusedError):
 
 
 @dataclass(frozen=True)
-class Written:
+class LiveCodeUse:
     """One commit of live: which offsets, by which code, and whether it put anything into the range."""
 
     offsets: Offsets
@@ -34,15 +34,15 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Authorship:
+class CodeVersions:
     """Who has made the range what it is at the base."""
 
-    live: tuple[Written, ...]
+    live: tuple[LiveCodeUse, ...]
     promoted: tuple[str, ...]
     """Runs that were promoted into it, and not taken back."""
 
 
-def control_code(asked: str, plan: Plan, look: Callable[[], Authorship]) -> str:
+def control_code(asked: str, plan: Plan, look: Callable[[], CodeVersions]) -> str:
     """The digest (or how it begins) of the code to replay: what the contract names, or what live's commits say."""
     if asked != LIVE_CODE:
         return asked

@@ -9,14 +9,14 @@ from typing import Protocol
 
 from typing_extensions import assert_never
 
-from anabranch.plan.axis import TimeAxis
-from anabranch.plan.intervals import common, union
+from anabranch.plan.offsets.intervals import common, union
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets, Ranges
+from anabranch.plan.target_range import TimeAxis
 
 
 @dataclass(frozen=True)
-class Present:
+class ObservedInputs:
     """The pinned things as they are now. None: the topic or the table is not there."""
 
     uuid: str | None
@@ -35,8 +35,8 @@ class Present:
     """Digests of the pinned files that can be read."""
 
 
-class PresentLook(Protocol):
-    def now(self) -> Present:
+class InputObserver(Protocol):
+    def now(self) -> ObservedInputs:
         """Look at the topic, the code and the table anew. Changes nothing."""
 
 
@@ -129,7 +129,7 @@ Drift = (
 )
 
 
-def check_drift(plan: Plan, now: Present, needed: Ranges | None = None) -> list[Drift]:
+def check_drift(plan: Plan, now: ObservedInputs, needed: Ranges | None = None) -> list[Drift]:
     """All that has changed. `needed` are the offsets still to be read; without it, all of the plan's."""
     found: list[Drift] = []
     if now.uuid != plan.source.uuid:
@@ -165,7 +165,7 @@ def drift_of_files(plan: Plan, declared: Mapping[str, str], files: Mapping[str, 
     return found
 
 
-def drift_at(plan: Plan, now: Present, stage: Stage) -> tuple[Drift, ...]:
+def drift_at(plan: Plan, now: ObservedInputs, stage: Stage) -> tuple[Drift, ...]:
     """What matters at this stage: the one rule for the gates, for validation and for promotion."""
     if stage is Stage.REPLAYING:
         return tuple(check_drift(plan, now))

@@ -30,7 +30,7 @@ class DriftError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
 
-class TopicRecreatedError(DriftError):
+class PlannedTopicRecreatedError(DriftError):
     code = "plan.topic-recreated"
 
 
@@ -108,7 +108,7 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
     what = f"{plan.source.topic} → {plan.target.table}: {describe(drift)}."
     match drift:
         case TopicRecreated():
-            return TopicRecreatedError(
+            return PlannedTopicRecreatedError(
                 what,
                 untouched=SAFE,
                 next_step="cancel the run: its records are gone. If the new topic holds them again, plan anew",

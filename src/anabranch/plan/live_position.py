@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from anabranch.plan.asked import Asked
-from anabranch.plan.completeness import Reading
-from anabranch.plan.facts import SourceFacts, TargetFacts
+from anabranch.plan.offsets.completeness import Reading
+from anabranch.plan.ports import SourceFacts, TargetFacts
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.request import BackfillRequest
 
 
 class LivePositionUnknownError(PlanRefusedError):
@@ -36,7 +36,7 @@ class LivePosition:
     """Partitions of the topic whose position no snapshot records, while something may write to the table."""
 
 
-def live_position(asked: Asked, source: SourceFacts, target: TargetFacts) -> LivePosition:
+def live_position(asked: BackfillRequest, source: SourceFacts, target: TargetFacts) -> LivePosition:
     """The position by partition. Empty if the contract says that nothing else writes to the table (`live: none`).
 
     Raises if `live: none` contradicts the table, and if the position is not one of this topic.
@@ -55,7 +55,9 @@ def live_position(asked: Asked, source: SourceFacts, target: TargetFacts) -> Liv
     return LivePosition(dict(sorted(known.items())), frozenset(source.partitions) - known.keys())
 
 
-def require_position(asked: Asked, target: TargetFacts, position: LivePosition, read: Collection[int]) -> None:
+def require_position(
+    asked: BackfillRequest, target: TargetFacts, position: LivePosition, read: Collection[int]
+) -> None:
     """Raise if the position of a partition in `read` is unknown: its records may be committed a second time."""
     unknown = sorted(position.unknown & set(read))
     if unknown:
@@ -67,7 +69,9 @@ def partitions_read(readings: Mapping[int, Reading]) -> frozenset[int]:
     return frozenset(number for number, each in readings.items() if each.ranges)
 
 
-def position_unknown(asked: Asked, target: TargetFacts, unknown: Collection[int] = ()) -> LivePositionUnknownError:
+def position_unknown(
+    asked: BackfillRequest, target: TargetFacts, unknown: Collection[int] = ()
+) -> LivePositionUnknownError:
     """The refusal. Without `unknown`, of every partition of the topic."""
     topic, live = asked.pipeline.spec.source.topic, target.live
     which = f"partition {', '.join(map(str, unknown))} of {topic}" if unknown else f"every partition of {topic}"

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from anabranch.contract.backfill import LookupAsOf
-from anabranch.plan.asked import Asked
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.request import BackfillRequest
 from anabranch.project.quantities import format_moment
 
 
@@ -34,7 +34,7 @@ class LookupLook(Protocol):
         """Whether the table still has the snapshot."""
 
 
-def pin_all(asked: Asked, look: LookupLook, now: datetime) -> dict[str, LookupPin]:
+def pin_all(asked: BackfillRequest, look: LookupLook, now: datetime) -> dict[str, LookupPin]:
     """Every lookup of the pipeline at one snapshot."""
     wanted = asked.backfill.spec.lookups or {}
     for name, each in wanted.items():

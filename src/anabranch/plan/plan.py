@@ -12,20 +12,20 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
-from anabranch.plan.completeness import Proof
-from anabranch.plan.event_span import EventSpan
-from anabranch.plan.intervals import Intervals
 from anabranch.plan.lookup_tables import LookupPin, pins_document, read_pins
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.offsets.event_span import EventSpan
+from anabranch.plan.offsets.intervals import Intervals
 from anabranch.plan.slices import Offsets, Ranges, Slice
-from anabranch.plan.states import StartState
-from anabranch.plan.strategy import Strategy
-from anabranch.plan.stream import StreamStart
+from anabranch.plan.strategies.start_snapshots import StartSnapshot
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.strategies.stream_start import StreamStart
+from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.runs.canonical import canonical, instant, instant_text
 
 
 @dataclass(frozen=True)
-class Source:
+class PlannedSource:
     """The topic as it was when the plan was made. Another UUID under the same name is another topic."""
 
     topic: str
@@ -43,7 +43,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Target:
+class PlannedTarget:
     """The table as it was when the plan was made, and what of it is replaced."""
 
     table: str
@@ -70,13 +70,13 @@ class Plan:
     """Hash of the contract."""
     code: str
     """Digest of the transform's files."""
-    source: Source
-    target: Target
+    source: PlannedSource
+    target: PlannedTarget
     slices: tuple[Slice, ...]
     checks: tuple[str, ...] = ()
     """What validation will look at, by name."""
     strategy: Strategy = Strategy.REPLACE_RANGE
-    state: StartState | None = None
+    state: StartSnapshot | None = None
     """What the whole table is replayed from; None where a range of it is replaced."""
     reading: EventSpan | None = None
     """Of windows: the events read for them, before and after the range too. None: those of the range itself."""
@@ -155,8 +155,8 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         pipeline=document["pipeline"],
         contract=document["contract"],
         code=document["code"],
-        source=Source(**source),
-        target=Target(**target),
+        source=PlannedSource(**source),
+        target=PlannedTarget(**target),
         slices=tuple(_read_slice(each) for each in document["slices"]),
         checks=tuple(document.get("checks", ())),
         strategy=Strategy(document["strategy"]),
@@ -165,7 +165,7 @@ def read_plan(document: Mapping[str, Any]) -> Plan:
         declared=document["declared"],
         files=document["files"],
         control=document.get("control"),
-        state=None if state is None else StartState(state["snapshot"], _read_by_partition(state["position"])),
+        state=None if state is None else StartSnapshot(state["snapshot"], _read_by_partition(state["position"])),
         stream=None
         if stream is None
         else StreamStart(**{**stream, "position": _read_by_partition(stream["position"])}),

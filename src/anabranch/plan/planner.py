@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from anabranch.plan.asked import Asked
 from anabranch.plan.assembly import assemble, ranges_read
-from anabranch.plan.axis import PartitionRange, WholeTable
-from anabranch.plan.completeness import Reading, moments_of, reading_of
-from anabranch.plan.facts import Lookups, SourceFacts, TargetFacts
-from anabranch.plan.faithful import plan_stream
-from anabranch.plan.forward import plan_forward
-from anabranch.plan.judgement import judge_partitions, judge_retention, judge_target
+from anabranch.plan.forecast.estimates import Estimates, estimate_plan
 from anabranch.plan.live_position import live_position, partitions_read, require_position
-from anabranch.plan.offsets import lookups
-from anabranch.plan.outlook import Outlook, look_ahead
+from anabranch.plan.offsets.completeness import Reading, moments_of, reading_of
+from anabranch.plan.offsets.ranges import timestamp_bounds
+from anabranch.plan.offsets.zones import NO_MAP, ZoneMap
 from anabranch.plan.plan import Plan
+from anabranch.plan.ports import SourceFacts, TargetFacts, TimestampBounds
+from anabranch.plan.preconditions import check_partitions, check_retention, check_target
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.request import BackfillRequest
 from anabranch.plan.slices import cut, slice_size
-from anabranch.plan.strategy import Strategy
-from anabranch.plan.stream import StreamCheckpoint
-from anabranch.plan.windows import cut_windows, require_closed
-from anabranch.plan.zones import NO_MAP, ZoneMap
+from anabranch.plan.strategies.event_windows import cut_windows, require_closed
+from anabranch.plan.strategies.merge_forward import plan_forward
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.strategies.stream_faithful import plan_stream
+from anabranch.plan.strategies.stream_start import StreamCheckpoint
+from anabranch.plan.target_range import PartitionRange, WholeTable
 from anabranch.project.quantities import format_moment
 
 
@@ -35,13 +35,13 @@ class EmptyRangeError(PlanRefusedError):
 class Planned:
     """A plan, and how things look for it at this moment."""
 
-    asked: Asked
+    asked: BackfillRequest
     plan: Plan
-    outlook: Outlook
+    outlook: Estimates
 
 
 def make_plan(
-    asked: Asked,
+    asked: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -50,7 +50,7 @@ def make_plan(
     zones: ZoneMap = NO_MAP,
     offsets_per_slice: int | None = None,
     checkpoints: Iterable[StreamCheckpoint] = (),
-    look: Callable[[Lookups], SourceFacts] | None = None,
+    look: Callable[[TimestampBounds], SourceFacts] | None = None,
 ) -> Planned:
     """The plan, or the first reason why there can be none.
 
@@ -60,14 +60,14 @@ def make_plan(
     """
     if isinstance(target.partitions, WholeTable):
         forward, read = plan_forward(asked, code, source, target, zones, offsets_per_slice=offsets_per_slice)
-        return Planned(asked, forward, look_ahead(asked, source, target, read, zones, now))
-    base = judge_target(asked, target)
-    judge_partitions(asked, source)
+        return Planned(asked, forward, estimate_plan(asked, source, target, read, zones, now))
+    base = check_target(asked, target)
+    check_partitions(asked, source)
     position = live_position(asked, source, target)
     live = position.known
     span = require_closed(asked, target)
-    window = lookups(span or target.partitions, asked.slack, everything=asked.everything)
-    judge_retention(asked, source, target.partitions, window, live, zones, span or target.partitions)
+    window = timestamp_bounds(span or target.partitions, asked.slack, everything=asked.everything)
+    check_retention(asked, source, target.partitions, window, live, zones, span or target.partitions)
     moments = moments_of(span or target.partitions)
     readings = {
         number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
@@ -90,7 +90,7 @@ def make_plan(
             checkpoints=checkpoints,
             offsets_per_slice=offsets_per_slice,
         )
-        return Planned(asked, faithful, look_ahead(asked, source, target, read, zones, now))
+        return Planned(asked, faithful, estimate_plan(asked, source, target, read, zones, now))
     size = offsets_per_slice or slice_size(ranges)
     plan = assemble(
         asked,
@@ -105,7 +105,7 @@ def make_plan(
         else cut_windows(asked, source, target.partitions, readings, live, zones, size, look),
         reading=span,
     )
-    return Planned(asked, plan, look_ahead(asked, source, target, readings, zones, now))
+    return Planned(asked, plan, estimate_plan(asked, source, target, readings, zones, now))
 
 
 def _empty(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from anabranch.contract.determinism.calls import Unpinned
 from anabranch.contract.pipeline import Pipeline
-from anabranch.plan.outlook import Caution, Outlook
+from anabranch.plan.forecast.estimates import Estimates, PlanWarning
 from anabranch.plan.refusals import PlanRefusedError
 
 
@@ -32,10 +32,10 @@ def require_repeatable(pipeline: Pipeline, found: Sequence[Unpinned]) -> tuple[U
     return tuple(found)
 
 
-def with_unpinned(outlook: Outlook, allowed: Sequence[Unpinned]) -> Outlook:
+def with_unpinned(outlook: Estimates, allowed: Sequence[Unpinned]) -> Estimates:
     """The outlook with every call that is allowed on purpose: no two replays give the same digest of rows."""
     if not allowed:
         return outlook
     places = ", ".join(f"{each.name} at {each.place}" for each in allowed)
     words = f"the pipeline allows calls that give another result each time ({places}): two replays give different rows"
-    return replace(outlook, cautions=(*outlook.cautions, Caution("not-repeatable", words)))
+    return replace(outlook, cautions=(*outlook.cautions, PlanWarning("not-repeatable", words)))

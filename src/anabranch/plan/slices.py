@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from anabranch.plan.intervals import Intervals, union, width
+from anabranch.plan.offsets.intervals import Intervals, union, width
 
 Offsets = Mapping[int, tuple[int, int]]
 """[start, end) of each partition."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from typing_extensions import assert_never
 
-from anabranch.plan.axis import EPOCH, TargetPart, WholeTable
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice, offsets_in
+from anabranch.plan.target_range import EPOCH, TargetPart, WholeTable
 from anabranch.project.quantities import format_moment
 
 Command = Literal["submit", "replay", "validate", "rehearse-rollback", "promote", "close"]

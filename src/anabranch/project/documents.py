@@ -24,7 +24,7 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from anabranch.project.findings import BadFilesError, Finding, KeyPath, dotted
+from anabranch.project.findings import BadFilesError, FileProblem, KeyPath, dotted
 from anabranch.project.location import PROJECT_FILE
 from anabranch.project.scalars import plain_scalar
 
@@ -63,7 +63,7 @@ def read_document(path: Path, file: str) -> Document:
     try:
         return parse_document(_text(path), file)
     except _RefusedError as refused:
-        finding = Finding(file, refused.line, "", refused.what, refused.write)
+        finding = FileProblem(file, refused.line, "", refused.what, refused.write)
         raise BadFilesError([finding]) from None
 
 
@@ -74,10 +74,10 @@ def parse_document(text: str, file: str) -> Document:
         reader = _Reader(_checked(text))
         data = reader.document()
     except _RefusedError as refused:
-        finding = Finding(file, refused.line, dotted(refused.path), refused.what, refused.write)
+        finding = FileProblem(file, refused.line, dotted(refused.path), refused.what, refused.write)
         raise BadFilesError([finding]) from None
     if reader.repeated:
-        raise BadFilesError([Finding(file, r.line, dotted(r.path), r.what, r.write) for r in reader.repeated])
+        raise BadFilesError([FileProblem(file, r.line, dotted(r.path), r.what, r.write) for r in reader.repeated])
     return Document(file, data, reader.lines)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from anabranch.project.findings import Finding, KeyPath
+from anabranch.project.findings import FileProblem, KeyPath
 from anabranch.project.keys import closest, known_keys
 from anabranch.project.project import ContextSettings
 from anabranch.project.scalars import plain_scalar
@@ -22,7 +22,7 @@ FILE_ONLY = frozenset({"approval", "gates", "roles"})
 
 
 @dataclass(frozen=True)
-class Override:
+class EnvironmentOverride:
     """One variable, the key path within the context that it replaces, and its value."""
 
     variable: str
@@ -30,10 +30,10 @@ class Override:
     value: Any
 
 
-def find_overrides(environment: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
+def find_overrides(environment: Mapping[str, str]) -> tuple[list[EnvironmentOverride], list[FileProblem]]:
     """The overrides in the environment, and the variables that look like one and are none."""
-    overrides: list[Override] = []
-    findings: list[Finding] = []
+    overrides: list[EnvironmentOverride] = []
+    findings: list[FileProblem] = []
     for variable in sorted(environment):
         if not variable.startswith(PREFIX) or variable in RESERVED or not _means_section(variable):
             continue
@@ -42,11 +42,11 @@ def find_overrides(environment: Mapping[str, str]) -> tuple[list[Override], list
         if finding is not None:
             findings.append(finding)
         else:
-            overrides.append(Override(variable, path, plain_scalar(environment[variable])))
+            overrides.append(EnvironmentOverride(variable, path, plain_scalar(environment[variable])))
     return overrides, findings
 
 
-def apply_overrides(settings: Mapping[str, Any], overrides: list[Override]) -> dict[str, Any]:
+def apply_overrides(settings: Mapping[str, Any], overrides: list[EnvironmentOverride]) -> dict[str, Any]:
     """The context's data with each override put in its place. The data given stays as it was."""
     result = dict(settings)
     for override in overrides:
@@ -65,10 +65,10 @@ def _means_section(variable: str) -> bool:
     return "__" in rest or rest.split("_")[0].lower() in SECTIONS
 
 
-def _refused(variable: str, path: KeyPath) -> Finding | None:
+def _refused(variable: str, path: KeyPath) -> FileProblem | None:
     if path[0] in FILE_ONLY:
         write = f"it in the file: spec.contexts.<name>.{path[0]}"
-        return Finding(variable, None, "", f"{path[0]} can't be set by the environment", write)
+        return FileProblem(variable, None, "", f"{path[0]} can't be set by the environment", write)
     variables = {_variable(keys): None for keys in _settable()}
     if variable in variables:
         return None
@@ -76,7 +76,7 @@ def _refused(variable: str, path: KeyPath) -> Finding | None:
     write = meant or f"a section ({', '.join(SECTIONS)}) and a key, such as ANABRANCH_KAFKA__BOOTSTRAP"
     if len(path) > 1 and path[1] == "options":
         write = f"options in the file: spec.contexts.<name>.{path[0]}.options"
-    return Finding(variable, None, "", "this variable of the environment sets nothing that is known", write)
+    return FileProblem(variable, None, "", "this variable of the environment sets nothing that is known", write)
 
 
 def _settable() -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Finding:
+class FileProblem:
     """One thing wrong. It never holds a value that may be a secret, because it is printed as it is."""
 
     file: str
@@ -34,7 +34,7 @@ class BadFilesError(AnabranchError):
     code = "project.bad-file"
     exit_code = ExitCode.USAGE
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[FileProblem]) -> None:
         self.findings = tuple(findings)
         super().__init__(
             f"{count_of_problems(self.findings)}:\n" + "\n".join(f"  {finding}" for finding in self.findings),
@@ -44,7 +44,7 @@ class BadFilesError(AnabranchError):
         )
 
 
-def count_of_problems(findings: Sequence[Finding]) -> str:
+def count_of_problems(findings: Sequence[FileProblem]) -> str:
     """The headline: how many problems in how many places."""
     problems, files = len(findings), len({finding.file for finding in findings})
     return f"{problems} problem{'s' * (problems != 1)} in {files} file{'s' * (files != 1)}"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.project.documents import Document, read_document
-from anabranch.project.environment import CONTEXT_VARIABLE, Override, apply_overrides, find_overrides
-from anabranch.project.findings import BadFilesError, Finding, KeyPath
+from anabranch.project.environment import CONTEXT_VARIABLE, EnvironmentOverride, apply_overrides, find_overrides
+from anabranch.project.findings import BadFilesError, FileProblem, KeyPath
 from anabranch.project.keys import closest
 from anabranch.project.location import PROJECT_FILE
 from anabranch.project.model import Surroundings
@@ -59,10 +59,10 @@ def _chosen(project: Project, context: str | None, environment: Mapping[str, str
     place = "--context" if context else CONTEXT_VARIABLE
     known = project.spec.contexts
     write = closest(name, known) or f"one of {', '.join(known)}"
-    raise BadFilesError([Finding(place, None, "", f"there is no context {name!r} in {PROJECT_FILE}", write)])
+    raise BadFilesError([FileProblem(place, None, "", f"there is no context {name!r} in {PROJECT_FILE}", write)])
 
 
-def _settings(folder: Path, document: Document, name: str, overrides: list[Override]) -> ContextSettings:
+def _settings(folder: Path, document: Document, name: str, overrides: list[EnvironmentOverride]) -> ContextSettings:
     written: Mapping[str, Any] = document.data["spec"]["contexts"][name]
 
     def place(path: KeyPath) -> tuple[str, int | None]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from anabranch.project.documents import Document
-from anabranch.project.findings import Finding, KeyPath, dotted
+from anabranch.project.findings import FileProblem, KeyPath, dotted
 from anabranch.project.keys import closest, example, known_keys
 from anabranch.project.model import API_VERSION, Surroundings
 from anabranch.project.refusals import REFUSED, Problem
@@ -35,7 +35,7 @@ _TYPES = {
 
 def validate_document(
     document: Document, model: type[Model], kind: str, around: Surroundings
-) -> tuple[Model | None, list[Finding]]:
+) -> tuple[Model | None, list[FileProblem]]:
     """The model, or everything that is wrong with the document."""
 
     def place(path: KeyPath) -> tuple[str, int | None]:
@@ -49,7 +49,7 @@ def validate_document(
 
 def validate(
     data: Mapping[str, Any], model: type[Model], around: Surroundings, place: Place
-) -> tuple[Model | None, list[Finding]]:
+) -> tuple[Model | None, list[FileProblem]]:
     """The model, or a finding for every key at fault. Nothing written in the data is repeated in a finding."""
     problems = list(_problems_of_any_value(data, ()))
     try:
@@ -63,14 +63,14 @@ def validate(
     return None, _findings(problems, place)
 
 
-def _findings(problems: list[Problem], place: Place) -> list[Finding]:
+def _findings(problems: list[Problem], place: Place) -> list[FileProblem]:
     """The problems where they were written, in the order of the file."""
     refused = {problem.at for problem in problems if problem.what in (NO_VALUE, PASSWORD_IN_URL)}
-    findings: dict[Finding, None] = {}
+    findings: dict[FileProblem, None] = {}
     for problem in problems:
         # What else is said about a key without a value would only be an echo.
         if problem.at not in refused or problem.what in (NO_VALUE, PASSWORD_IN_URL):
-            findings[Finding(*place(problem.at), dotted(problem.at), problem.what, problem.write)] = None
+            findings[FileProblem(*place(problem.at), dotted(problem.at), problem.what, problem.write)] = None
     return sorted(findings, key=lambda finding: (finding.file, finding.line or 0))
 
 

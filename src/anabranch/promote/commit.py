@@ -11,9 +11,9 @@ from anabranch.errors import AnabranchError
 from anabranch.promote.history import Author
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
 from anabranch.promote.target import CommitNote, PromotionTarget
-from anabranch.runs.hold import Hold
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import SupersededError
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
 
 
@@ -40,7 +40,7 @@ class Act(Enum):
 
 
 def commit_once(
-    hold: Hold,
+    lease: RunLease,
     target: PromotionTarget,
     act: Act,
     perform: Callable[[CommitNote], int],
@@ -53,86 +53,86 @@ def commit_once(
     its id; OutcomeUnknownError if that does not show it, since it may still be on its way. CommitUnrecordedError if
     it took effect and could not be recorded. Called again, this settles either.
     """
-    done = already_done(hold, target, act)
+    done = already_done(lease, target, act)
     if done is not None:
         return done
     # An act begins with the move out of this state, so an intent from before that has no effect to look up.
-    hold.give_up(act.step, "never begun")
-    number, table = hold.number(act.step), hold.run.target.table
-    note = CommitNote(f"{hold.run_id}-{act.step}-{number}", act.author, hold.run_id, hold.epoch)
-    entry = hold.intend(act.step, {"number": number}, intent=note.id)
-    hold.move(act.begin, on_record)
+    lease.abandon_intents(act.step, "never begun")
+    number, table = lease.number(act.step), lease.run.target.table
+    note = CommitNote(f"{lease.run_id}-{act.step}-{number}", act.author, lease.run_id, lease.epoch)
+    entry = lease.record_intent(act.step, {"number": number}, intent=note.id)
+    lease.transition(act.begin, on_record)
     try:
         reach(f"{act.step}.commit.before")
         snapshot = perform(note)
         reach(f"{act.step}.commit.after")
     except AnabranchError as refused:
-        hold.settle(entry, Outcome.FAILED, {"code": refused.code, "what": refused.what})
-        hold.move(Event.BACK_OUT)
+        lease.record_outcome(entry, Outcome.FAILED, {"code": refused.code, "what": refused.what})
+        lease.transition(Event.BACK_OUT)
         raise
     except Exception as error:
-        landed = _look_up(hold, target, entry)
+        landed = _look_up(lease, target, entry)
         if landed is None:
-            raise OutcomeUnknownError(act.step, note.id, table, hold.run_id) from error
+            raise OutcomeUnknownError(act.step, note.id, table, lease.run_id) from error
         snapshot = landed
     try:
-        _finish(hold, act, entry, snapshot)
+        _finish(lease, act, entry, snapshot)
     except SupersededError:
         raise
     except AnabranchError as error:
-        raise CommitUnrecordedError(act.step, snapshot, table, hold.run_id) from error
+        raise CommitUnrecordedError(act.step, snapshot, table, lease.run_id) from error
     return snapshot
 
 
-def _look_up(hold: Hold, target: PromotionTarget, entry: JournalEntry) -> int | None:
+def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> int | None:
     """The snapshot of this commit, if the table shows it. The intent stays open, for a later call to settle."""
     with suppress(Exception):  # what failed the commit may fail the look-up too
         landed = target.landed(entry.id)
         if landed is None:
-            hold.settle(entry, Outcome.UNKNOWN)
+            lease.record_outcome(entry, Outcome.UNKNOWN)
         return landed
     return None
 
 
-def already_done(hold: Hold, target: PromotionTarget, act: Act) -> int | None:
+def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> int | None:
     """The snapshot, if the act has taken effect, whether or not its process lived to say so."""
-    settled = reconcile(hold, target)
-    if hold.run.state is not act.done:
+    settled = reconcile(lease, target)
+    if lease.run.state is not act.done:
         return None
-    return settled if settled is not None else _last(hold, act)
+    return settled if settled is not None else _last(lease, act)
 
 
-def reconcile(hold: Hold, target: PromotionTarget) -> int | None:
+def reconcile(lease: RunLease, target: PromotionTarget) -> int | None:
     """Find out what became of a commit under way when its process ended. Returns the snapshot if it took effect.
 
     Safe only once the branch of our own epoch stands: a commit of the former epoch that is still on its way can then
     no longer land after we have looked.
     """
-    act = next((each for each in Act if each.underway is hold.run.state), None)
+    act = next((each for each in Act if each.underway is lease.run.state), None)
     if act is None:
         return None
-    pending = [entry for entry in hold.reader.open_intents(hold.run_id) if entry.step == act.step]
+    pending = [entry for entry in lease.reader.open_intents(lease.run_id) if entry.step == act.step]
     for entry in pending:
         landed = target.landed(entry.id)
         if landed is not None:
-            _finish(hold, act, entry, landed)
+            _finish(lease, act, entry, landed)
             return landed
-        hold.settle(entry, Outcome.FAILED, {"what": "not found in the table's history"})
-    settled = [entry for entry in hold.reader.journal(hold.run_id) if entry.step == act.step]
+        lease.record_outcome(entry, Outcome.FAILED, {"what": "not found in the table's history"})
+    settled = [entry for entry in lease.reader.journal(lease.run_id) if entry.step == act.step]
     if not pending and settled and settled[-1].outcome is Outcome.SUCCEEDED:
-        hold.move(act.finish)
+        lease.transition(act.finish)
         return _snapshot(settled[-1])
-    hold.move(Event.BACK_OUT)
+    lease.transition(Event.BACK_OUT)
     return None
 
 
-def _finish(hold: Hold, act: Act, entry: JournalEntry, snapshot: int) -> None:
-    hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": snapshot})
-    hold.move(act.finish, {"snapshot": snapshot})
+def _finish(lease: RunLease, act: Act, entry: JournalEntry, snapshot: int) -> None:
+    lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": snapshot})
+    lease.transition(act.finish, {"snapshot": snapshot})
 
 
-def _last(hold: Hold, act: Act) -> int:
-    entries = [e for e in hold.reader.journal(hold.run_id) if e.step == act.step and e.outcome is Outcome.SUCCEEDED]
+def _last(lease: RunLease, act: Act) -> int:
+    entries = [e for e in lease.reader.journal(lease.run_id) if e.step == act.step and e.outcome is Outcome.SUCCEEDED]
     return _snapshot(entries[-1])
 
 

@@ -40,21 +40,21 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Clear:
+class ClearToPromote:
     """Promote against the head that was looked at. The files in `keep` are live's, made by the plan's own code."""
 
     keep: frozenset[str]
 
 
 @dataclass(frozen=True)
-class CatchUp:
+class StagingBehind:
     """Live added rows by other code, or they were compacted since: replay these commits' offsets, then look again."""
 
     commits: tuple[Commit, ...]
 
 
 @dataclass(frozen=True)
-class Blocked:
+class BlockedByCommit:
     """A commit inside the range whose records we don't know: promoting would lose them, or count them twice."""
 
     commit: Commit
@@ -69,7 +69,9 @@ def other_writer(since_base: Iterable[Commit]) -> Commit | None:
     return next((commit for commit in since_base if commit.author not in ours), None)
 
 
-def judge_state(since_base: Sequence[Commit], *, run: str, reached: Mapping[int, int]) -> Clear | CatchUp | Blocked:
+def classify_table_commits(
+    since_base: Sequence[Commit], *, run: str, reached: Mapping[int, int]
+) -> ClearToPromote | StagingBehind | BlockedByCommit:
     """The same for a run that replaces the whole table: live's merges were made onto the state that is replaced.
 
     So every live commit has to be replayed too, whatever its code and whether or not it changed a row. `reached` is
@@ -88,11 +90,11 @@ def judge_state(since_base: Sequence[Commit], *, run: str, reached: Mapping[int,
             case _ if not commit.touches:
                 continue
             case _:
-                return Blocked(commit)
-    return CatchUp(tuple(behind)) if behind else Clear(frozenset())
+                return BlockedByCommit(commit)
+    return StagingBehind(tuple(behind)) if behind else ClearToPromote(frozenset())
 
 
-def judge(
+def classify_range_commits(
     since_base: Sequence[Commit],
     *,
     run: str,
@@ -100,7 +102,7 @@ def judge(
     staged: Collection[int],
     present: Collection[str],
     windows: bool = False,
-) -> Clear | CatchUp | Blocked:
+) -> ClearToPromote | StagingBehind | BlockedByCommit:
     """What the commits since the base, oldest first, mean for promoting `run`, whose transform is `code`.
 
     `staged` are the live commits, by snapshot, whose offsets are in staging already; `present` are the range's files
@@ -126,5 +128,5 @@ def judge(
                 else:
                     behind.append(commit)
             case _:
-                return Blocked(commit)
-    return CatchUp(tuple(behind)) if behind else Clear(frozenset(keep))
+                return BlockedByCommit(commit)
+    return StagingBehind(tuple(behind)) if behind else ClearToPromote(frozenset(keep))

@@ -6,13 +6,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.gates.approval import Approval
+from anabranch.gates.approval.approval import Approval
 from anabranch.plan.plan import Plan
 from anabranch.promote.commit import Act, already_done, commit_once
-from anabranch.promote.history import Author, Blocked, CatchUp, Clear, judge, judge_state, other_writer
-from anabranch.promote.target import CommitNote, MovedError, PromotionTarget, Survey
+from anabranch.promote.history import (
+    Author,
+    BlockedByCommit,
+    ClearToPromote,
+    StagingBehind,
+    classify_range_commits,
+    classify_table_commits,
+    other_writer,
+)
+from anabranch.promote.target import CommitNote, ConcurrentCommitError, PromotionTarget, TargetHistory
 from anabranch.replay.staging import Staging
-from anabranch.runs.hold import Hold
+from anabranch.runs.run_lease import RunLease
 
 ATTEMPTS = 100
 """How often to look again when somebody commits in between. A look and a commit take a fraction of a second."""
@@ -33,13 +41,13 @@ class StagingChangedError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
 
-class BehindError(AnabranchError):
+class StagingBehindLiveError(AnabranchError):
     """Live wrote into the range by other code: its offsets are to be replayed first."""
 
     code = "promote.behind"
     exit_code = ExitCode.CONFLICT
 
-    def __init__(self, run_id: str, behind: CatchUp) -> None:
+    def __init__(self, run_id: str, behind: StagingBehind) -> None:
         self.behind = behind
         super().__init__(
             f"Live committed {len(behind.commits)} snapshots after the base that staging of run {run_id} "
@@ -59,7 +67,7 @@ class ValidatedRun:
 
 
 @dataclass(frozen=True)
-class Waived:
+class ApprovalNotRequired:
     """The context asks for no approval."""
 
     context: str
@@ -70,12 +78,12 @@ class ApprovedRun:
     """What promotion accepts: a validated run, and who agreed to it."""
 
     validated: ValidatedRun
-    approval: Approval | Waived
+    approval: Approval | ApprovalNotRequired
 
     @property
     def on_record(self) -> dict[str, object]:
         """What the record of the promotion says of it."""
-        if isinstance(self.approval, Waived):
+        if isinstance(self.approval, ApprovalNotRequired):
             return {"approval": None}
         return {"approval": self.approval.number, "approved_by": self.approval.by}
 
@@ -87,7 +95,7 @@ class Promotion:
     Where the whole table is replaced, `reached` says how far staging has come, by partition.
     """
 
-    hold: Hold
+    lease: RunLease
     target: PromotionTarget
     approved: ApprovedRun
     staging: Staging
@@ -96,22 +104,22 @@ class Promotion:
 
     def __call__(self) -> int:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
-        done = already_done(self.hold, self.target, Act.PROMOTE)
+        done = already_done(self.lease, self.target, Act.PROMOTE)
         if done is not None:
             # What live has written since the promotion is beside it already, and nothing to catch up with.
             return done
         self._require_unchanged()
         self._clear()
-        return commit_once(self.hold, self.target, Act.PROMOTE, self._join, self.approved.on_record)
+        return commit_once(self.lease, self.target, Act.PROMOTE, self._join, self.approved.on_record)
 
-    def behind(self) -> CatchUp | None:
+    def behind(self) -> StagingBehind | None:
         """What live committed into the range that staging does not contain; None: the run can be promoted as it is.
 
         Raises BlockedError where a commit does not say which records it holds. Changes nothing.
         """
         try:
             self._clear()
-        except BehindError as error:
+        except StagingBehindLiveError as error:
             return error.behind
         return None
 
@@ -124,22 +132,22 @@ class Promotion:
             survey, verdict = self._clear()
             try:
                 return self.target.join_in(survey, verdict.keep, self.staging, note)
-            except MovedError as moved:
-                self.hold.require()
+            except ConcurrentCommitError as moved:
+                self.lease.check_epoch()
                 last = moved
         raise last
 
-    def _clear(self) -> tuple[Survey, Clear]:
+    def _clear(self) -> tuple[TargetHistory, ClearToPromote]:
         """The target as it stands, if the run can be joined in as it is."""
         plan = self._validated.plan
         survey = self.target.survey(plan.target.base, plan.target.partitions)
-        run = self.hold.run_id
+        run = self.lease.run_id
         if plan.target.no_live_writer:
             self._require_no_other_writer(survey)
         if plan.strategy.whole_table:
-            verdict = judge_state(survey.commits, run=run, reached=self.reached)
+            verdict = classify_table_commits(survey.commits, run=run, reached=self.reached)
         else:
-            verdict = judge(
+            verdict = classify_range_commits(
                 survey.commits,
                 run=run,
                 code=plan.code,
@@ -148,11 +156,11 @@ class Promotion:
                 windows=plan.strategy.by_windows,
             )
         match verdict:
-            case Clear():
+            case ClearToPromote():
                 return survey, verdict
-            case CatchUp():
-                raise BehindError(self.hold.run_id, verdict)
-            case Blocked(commit):
+            case StagingBehind():
+                raise StagingBehindLiveError(self.lease.run_id, verdict)
+            case BlockedByCommit(commit):
                 raise BlockedError(
                     f"Snapshot {commit.snapshot} of {plan.target.table} changed the range, and does not say which "
                     "records it holds: promoting could lose them or count them twice.",
@@ -161,13 +169,13 @@ class Promotion:
                     snapshot=commit.snapshot,
                 )
 
-    def _require_no_other_writer(self, survey: Survey) -> None:
+    def _require_no_other_writer(self, survey: TargetHistory) -> None:
         """The replay has read to the log's end: whatever a writer commits beside it, it may have read as well."""
         target, other = self._validated.plan.target, other_writer(survey.commits)
         if other is None:
             return
         writer = "live" if other.author is Author.LIVE else "another writer"
-        run = self.hold.run_id
+        run = self.lease.run_id
         raise OtherWriterError(
             f"The contract of run {run} says `live: none`, but {writer} committed snapshot {other.snapshot} to "
             f"{target.table} after base snapshot {target.base}. It may hold records that staging holds too: they would "
@@ -182,9 +190,9 @@ class Promotion:
     def _require_unchanged(self) -> None:
         if self.staging.snapshot != self._validated.snapshot:
             raise StagingChangedError(
-                f"Staging of run {self.hold.run_id} has changed since it was validated.",
+                f"Staging of run {self.lease.run_id} has changed since it was validated.",
                 untouched="Production is as before.",
-                next_step=f"anabranch validate {self.hold.run_id}",
+                next_step=f"anabranch validate {self.lease.run_id}",
                 validated=self._validated.snapshot,
                 now=self.staging.snapshot,
             )

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.plan.axis import TargetPart
+from anabranch.plan.target_range import TargetPart
 from anabranch.promote.history import Author, Commit
 from anabranch.replay.staging import Staging
 
 
-class MovedError(AnabranchError):
+class ConcurrentCommitError(AnabranchError):
     """Somebody committed between our look and our commit. The caller looks again."""
 
     code = "target.moved"
@@ -27,7 +27,7 @@ class RewrittenError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class Survey:
+class TargetHistory:
     """The target as it was looked at. A commit is made against this head or not at all."""
 
     head: int
@@ -50,12 +50,12 @@ class CommitNote:
 class PromotionTarget(Protocol):
     """Every method looks at the target anew."""
 
-    def survey(self, base: int, partitions: TargetPart) -> Survey: ...
+    def survey(self, base: int, partitions: TargetPart) -> TargetHistory: ...
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main with this commit id, if that commit took effect."""
 
-    def join_in(self, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
         """Replace the range by staging's rows and the kept files, in one commit against the surveyed head.
 
         Raises MovedError, with nothing changed, when main or the epoch's branch is not where it was seen.

@@ -11,7 +11,7 @@ from anabranch.runs.audit import AuditRecord
 from anabranch.runs.states import Event
 
 
-class Wish(str, Enum):
+class ControlRequest(str, Enum):
     """The action under which a request is recorded."""
 
     PAUSE = "control.pause"
@@ -35,13 +35,16 @@ def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) 
     Starting the run again answers a pause that was asked for before.
     """
     controls = Controls(bytes_per_second=bytes_per_second)
-    answers = {Wish.RESUME.value, *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY))}
+    answers = {
+        ControlRequest.RESUME.value,
+        *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY)),
+    }
     for record in records:
-        if record.action == Wish.PAUSE.value:
+        if record.action == ControlRequest.PAUSE.value:
             controls = replace(controls, pause=True)
-        elif record.action == Wish.CANCEL.value:
+        elif record.action == ControlRequest.CANCEL.value:
             controls = replace(controls, cancel=True)
-        elif record.action == Wish.THROTTLE.value:
+        elif record.action == ControlRequest.THROTTLE.value:
             controls = replace(controls, bytes_per_second=json.loads(record.details)["bytes_per_second"])
         elif record.action in answers:
             controls = replace(controls, pause=False)

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from anabranch.contract.backfill import Window
+from anabranch.contract.backfill import Schedule
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.gates import cost as cost_gate
+from anabranch.gates.checks import cost as cost_gate
 from anabranch.gates.overrides import overrides_of
-from anabranch.plan.cost import Bill, alert_words
-from anabranch.plan.deadline import Miss, missed, too_early
+from anabranch.plan.forecast.cost import Bill, alert_words
+from anabranch.plan.forecast.deadline import Miss, missed, too_early
 from anabranch.project.quantities import format_moment
-from anabranch.replay.controls import Wish, read_controls
-from anabranch.replay.replayer import End
+from anabranch.replay.controls import ControlRequest, read_controls
+from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant
-from anabranch.runs.hold import Hold
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event
 
 MISSED = "window.missed"
@@ -44,17 +44,17 @@ class OverBudgetError(AnabranchError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one run. What it decides is in `plan/deadline.py` and `plan/cost.py`; this carries it out."""
+    """Limits of one run. `plan/forecast/deadline.py` and `plan/forecast/cost.py` decide; this enforces."""
 
-    hold: Hold
-    window: Window | None
+    lease: RunLease
+    window: Schedule | None
     budget: float | None
     bytes_per_second: int | None
     """The contract's rate."""
     spent: Callable[[], Bill]
     clock: Callable[[], datetime]
 
-    def __call__(self) -> End | None:
+    def __call__(self) -> ReplayEnd | None:
         """How the replay has to end, if it has to. Over budget is an error, so that nobody takes it for a pause."""
         self._heed_budget()
         miss = missed(self.window, self.clock(), self._answered())
@@ -67,7 +67,7 @@ class Limits:
             raise WindowNotOpenError(
                 f"The contract's window opens at {format_moment(start)}.",
                 untouched=STAGED,
-                next_step=f"anabranch retry {self.hold.run_id} after that",
+                next_step=f"anabranch retry {self.lease.run_id} after that",
                 opens=format_moment(start),
             )
 
@@ -81,24 +81,24 @@ class Limits:
         if miss.choice == "scaleOut":
             return  # there is nothing left to make faster than the promotion itself
         if miss.choice == "rollback":
-            self.hold.move(Event.CANCEL, {"reason": "its deadline has passed", **miss.document()})
+            self.lease.transition(Event.CANCEL, {"reason": "its deadline has passed", **miss.document()})
         raise DeadlineMissedError(
             f"The deadline {format_moment(miss.deadline)} has passed, and the contract says {miss.choice}.",
             untouched=STAGED,
-            next_step=_after(miss, self.hold.run_id),
+            next_step=_after(miss, self.lease.run_id),
             choice=miss.choice,
         )
 
-    def _carry_out(self, miss: Miss) -> End | None:
+    def _carry_out(self, miss: Miss) -> ReplayEnd | None:
         why = {"reason": "its deadline has passed", **miss.document()}
-        end: End | None = None
+        end: ReplayEnd | None = None
         match miss.choice:
             case "pause" | "retry":
-                self.hold.move(Event.PAUSE, why)
-                end = End.PAUSED
+                self.lease.transition(Event.PAUSE, why)
+                end = ReplayEnd.PAUSED
             case "rollback":
-                self.hold.move(Event.CANCEL, why)
-                end = End.CANCELLED
+                self.lease.transition(Event.CANCEL, why)
+                end = ReplayEnd.CANCELLED
             case "scaleOut":
                 self._lift_the_rate()
         self._record(miss)
@@ -106,27 +106,27 @@ class Limits:
 
     def _lift_the_rate(self) -> None:
         """The rate is what we hold the replay back by; with none it goes as fast as it can already."""
-        records = self.hold.reader.audit(run_id=self.hold.run_id)
+        records = self.lease.reader.audit(run_id=self.lease.run_id)
         if read_controls(records, self.bytes_per_second).bytes_per_second is not None:
-            self._act(Wish.THROTTLE.value, {"bytes_per_second": None})
+            self._act(ControlRequest.THROTTLE.value, {"bytes_per_second": None})
 
     def _record(self, miss: Miss) -> None:
         self._act(MISSED, miss.document())
 
     def _answered(self) -> datetime | None:
         """When a miss was last put on record."""
-        records = self.hold.reader.audit(run_id=self.hold.run_id, action=MISSED)
+        records = self.lease.reader.audit(run_id=self.lease.run_id, action=MISSED)
         return instant(records[-1].at) if records else None
 
     def _heed_budget(self) -> None:
         bill = self.spent()
-        told = self.hold.reader.audit(run_id=self.hold.run_id, action=ALERT)
+        told = self.lease.reader.audit(run_id=self.lease.run_id, action=ALERT)
         for line, words in zip(bill.alerts, alert_words(bill.alerts, bill.currency), strict=True):
             if not any(f'"{line.meter}"' in record.details for record in told):
                 self._act(ALERT, {"meter": line.meter, "amount": round(line.amount, 6), "what": words})
         if self.budget is None or bill.amount <= self.budget or self._answered_for():
             return
-        run = self.hold.run_id
+        run = self.lease.run_id
         raise OverBudgetError(
             f"Run {run} has cost {bill.amount:,.4f} {bill.currency} so far, and its budget is {self.budget:,.4f}.",
             untouched=STAGED,
@@ -139,11 +139,11 @@ class Limits:
 
     def _answered_for(self) -> bool:
         """Whether somebody answers for the cost by name."""
-        run = self.hold.run
-        return cost_gate.NAME in overrides_of(self.hold.reader, run_id=run.id, contract=run.contract_hash)
+        run = self.lease.run
+        return cost_gate.NAME in overrides_of(self.lease.reader, run_id=run.id, contract=run.contract_hash)
 
     def _act(self, action: str, details: dict[str, object]) -> None:
-        self.hold.writer.record_act(action, actor=self.hold.actor, run_id=self.hold.run_id, details=details)
+        self.lease.writer.record_act(action, actor=self.lease.actor, run_id=self.lease.run_id, details=details)
 
 
 def stopped_by_deadline(records: Iterable[AuditRecord]) -> Mapping[str, Any] | None:

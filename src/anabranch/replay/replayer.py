@@ -19,9 +19,9 @@ from anabranch.replay.polling import polled
 from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
-from anabranch.runs.hold import Hold
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ AHEAD = 2
 are left. A kill costs what was begun, so there are no more of them."""
 
 
-class End(str, Enum):
+class ReplayEnd(str, Enum):
     """How a replay ended."""
 
     STAGED = "staged"
@@ -48,7 +48,7 @@ class SliceDone:
     ledger: SliceLedger
 
 
-class Step(str, Enum):
+class SlicePhase(str, Enum):
     """What is being done with a slice."""
 
     READ = "reading"
@@ -60,7 +60,7 @@ class Step(str, Enum):
 class SliceProgress:
     """How far a slice is: records read, of those planned. With transactions or compaction there may be fewer."""
 
-    step: Step
+    step: SlicePhase
     read: int
     planned: int
     bytes: int
@@ -98,7 +98,7 @@ class Guard(Protocol):
         """
 
 
-class Watch(Protocol):
+class RunObserver(Protocol):
     """Whoever shows progress. Called from any thread."""
 
     def phase(self, words: str) -> None:
@@ -130,7 +130,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Lane:
+class ReplayVariant:
     """One version of the code on its way into a staging of its own."""
 
     step: str
@@ -141,20 +141,20 @@ class Lane:
 
 @dataclass(frozen=True)
 class Replayer:
-    hold: Hold
+    lease: RunLease
     plan: Plan
     target: StagingTarget
-    lanes: tuple[Lane, ...]
+    lanes: tuple[ReplayVariant, ...]
     guard: Guard
-    watch: Watch
+    watch: RunObserver
     clock: Clock
     bytes_per_second: int | None
-    limits: Callable[[], End | None] = lambda: None
+    limits: Callable[[], ReplayEnd | None] = lambda: None
     """Asked before each slice: how to end, if the contract's deadline or budget says so."""
     services: ServiceWatch = field(default_factory=no_services)
     """Kafka, the catalog and the control database, watched while slices are replayed."""
 
-    def __call__(self, steps: Sequence[SliceStep]) -> End:
+    def __call__(self, steps: Sequence[SliceStep]) -> ReplayEnd:
         """Execute `steps` in order, except those whose slice is in its staging branch already.
 
         An error leaves the run failed and resumable.
@@ -174,13 +174,13 @@ class Replayer:
             self._pause(outage)
             raise
         except AnabranchError as error:
-            self.hold.require()
-            self.hold.fail(error)
+            self.lease.check_epoch()
+            self.lease.fail(error)
             raise
         finally:
             self._let_go()
-        self.hold.move(Event.STAGE)
-        return End.STAGED
+        self.lease.transition(Event.STAGE)
+        return ReplayEnd.STAGED
 
     def _through_outages(self, act: Callable[[int], T]) -> T:
         """Perform `act`, and again where it failed and a service was silent meanwhile, once all of them answer.
@@ -197,10 +197,12 @@ class Replayer:
                 if not self.services.silent_since(mark):
                     raise
             self._let_go()
-            self.services.await_answers(self.hold.run_id)
+            self.services.await_answers(self.lease.run_id)
         raise AssertionError("attempts do not end")
 
-    def _next(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]], attempt: int) -> End | None:
+    def _next(
+        self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+    ) -> ReplayEnd | None:
         """One slice, or how to end instead of it."""
         end = self._obey() or self.limits()
         if end is not None:
@@ -213,8 +215,8 @@ class Replayer:
 
     def _pause(self, outage: OutageError) -> None:
         with suppress(AnabranchError):  # where the control database is the silent one, the run stays as it is on record
-            if self.hold.run.state is State.REPLAYING:
-                self.hold.move(Event.PAUSE, outage.on_record)
+            if self.lease.run.state is State.REPLAYING:
+                self.lease.transition(Event.PAUSE, outage.on_record)
 
     def _begin(self) -> None:
         """Into the state replaying, from wherever a replay may begin or go on."""
@@ -226,34 +228,36 @@ class Replayer:
             State.REJECTED: Event.CATCH_UP,
             State.VALIDATED: Event.CATCH_UP,
             State.ROLLED_BACK: Event.CATCH_UP,
-        }.get(self.hold.run.state)
+        }.get(self.lease.run.state)
         if begin is not None:
-            self.hold.move(begin)
+            self.lease.transition(begin)
 
-    def _remaining(self, steps: Sequence[SliceStep]) -> Iterator[tuple[Lane, Slice]]:
+    def _remaining(self, steps: Sequence[SliceStep]) -> Iterator[tuple[ReplayVariant, Slice]]:
         lanes = {lane.step: lane for lane in self.lanes}
         staged = {lane.step: self._settled(lane) for lane in self.lanes}
         return ((lanes[step.name], step.slice) for step in steps if step.slice.id not in staged[step.name])
 
-    def _settled(self, lane: Lane) -> Mapping[str, StagedSlice]:
+    def _settled(self, lane: ReplayVariant) -> Mapping[str, StagedSlice]:
         """The lane's slices that are in the table, and on record so."""
         there = {staged.slice_id: staged for staged in self.target.staged(lane.staging.branch, self.plan.root)}
-        for entry in self.hold.reader.open_intents(self.hold.run_id):
+        for entry in self.lease.reader.open_intents(self.lease.run_id):
             if entry.step == lane.step:
                 # The process ended between the commit and its record, or before the commit: the table knows.
                 landed = there.get(str(entry.details["slice"]))
                 if landed is None:
-                    self.hold.settle(entry, Outcome.FAILED, {"what": "not found in staging"})
+                    self.lease.record_outcome(entry, Outcome.FAILED, {"what": "not found in staging"})
                 else:
                     details = {"snapshot": landed.snapshot, "ledger": landed.ledger.document()}
-                    self.hold.settle(entry, Outcome.SUCCEEDED, details)
+                    self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         return there
 
-    def _one(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]], attempt: int) -> None:
+    def _one(
+        self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+    ) -> None:
         again = (f"attempt-{attempt}",) if attempt > 1 else ()
-        intent = "/".join((lane.staging.of, piece.id, f"e{self.hold.epoch}", *again))
+        intent = "/".join((lane.staging.of, piece.id, f"e{self.lease.epoch}", *again))
         mark = self.services.mark()
-        entry = self.hold.intend(lane.step, {"slice": piece.id}, intent=intent)
+        entry = self.lease.record_intent(lane.step, {"slice": piece.id}, intent=intent)
         started = self.clock.now()
         try:
             self._begin_ahead(lane, piece, following)
@@ -261,15 +265,17 @@ class Replayer:
         except AnabranchError as error:
             if self.services.silent_since(mark):
                 raise  # the intent stays open: once the services answer, the table shows what became of it
-            self.hold.settle(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
+            self.lease.record_outcome(entry, Outcome.FAILED, {"code": error.code, "what": error.what})
             # A read fails when retention overtakes it or its topic goes: then that is what to tell.
             self.guard.check()
             raise
-        self.hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()})
+        self.lease.record_outcome(
+            entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()}
+        )
         seconds = self.clock.now() - started
         self.watch.slice_done(piece, done, seconds)
 
-    def _look(self, lane: Lane, piece: Slice) -> None:
+    def _look(self, lane: ReplayVariant, piece: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
         self.watch.slice_progress(piece, lane.writer.progress(piece))
         self._heed_rate()
@@ -280,7 +286,7 @@ class Replayer:
             lane.writer.limit(controls.bytes_per_second)
         return controls
 
-    def _begin_ahead(self, lane: Lane, piece: Slice, following: Sequence[tuple[Lane, Slice]]) -> None:
+    def _begin_ahead(self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]]) -> None:
         """Begin the slice at hand and those that follow.
 
         Under a limit only one follows, while the slice at hand is committed, and none if a pause was requested: a pause
@@ -299,29 +305,29 @@ class Replayer:
         for lane in self.lanes:
             lane.writer.let_go()
 
-    def _obey(self) -> End | None:
+    def _obey(self) -> ReplayEnd | None:
         """Do what operators asked for between slices. While paused the lease is kept, so a resume is at once."""
         while True:
             controls = self._controls()
             if controls.cancel:
                 self._let_go()
-                self.hold.move(Event.CANCEL)
-                return End.CANCELLED
+                self.lease.transition(Event.CANCEL)
+                return ReplayEnd.CANCELLED
             if self.watch.interrupted():
-                if self.hold.run.state is State.REPLAYING:
+                if self.lease.run.state is State.REPLAYING:
                     self._let_go()
-                    self.hold.move(Event.PAUSE, {"reason": "interrupted"})
-                return End.PAUSED
+                    self.lease.transition(Event.PAUSE, {"reason": "interrupted"})
+                return ReplayEnd.PAUSED
             if not controls.pause:
-                self.hold.require()
-                if self.hold.run.state is State.PAUSED:
-                    self.hold.move(Event.RESUME)
+                self.lease.check_epoch()
+                if self.lease.run.state is State.PAUSED:
+                    self.lease.transition(Event.RESUME)
                 return None
-            if self.hold.run.state is State.REPLAYING:
+            if self.lease.run.state is State.REPLAYING:
                 self._let_go()
-                self.hold.move(Event.PAUSE)
+                self.lease.transition(Event.PAUSE)
             self.watch.resting(POLL_SECONDS, "paused")
             self.clock.sleep(POLL_SECONDS)
 
     def _controls(self) -> Controls:
-        return read_controls(self.hold.reader.audit(run_id=self.hold.run_id), self.bytes_per_second)
+        return read_controls(self.lease.reader.audit(run_id=self.lease.run_id), self.bytes_per_second)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.crashpoints import reach
-from anabranch.plan.axis import TargetPart
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
+from anabranch.plan.target_range import TargetPart
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.runs.hold import Hold
+from anabranch.runs.run_lease import RunLease
 
 
 @dataclass(frozen=True)
@@ -104,16 +104,16 @@ class StagingTarget(Protocol):
     def staged(self, branch: str, root: int) -> Sequence[StagedSlice]: ...
 
 
-def take_staging(hold: Hold, plan: Plan, target: StagingTarget, *, control: bool = False) -> Staging:
+def take_staging(lease: RunLease, plan: Plan, target: StagingTarget, *, control: bool = False) -> Staging:
     """Staging, or the control's, as this epoch's own. Whoever worked under an earlier epoch can commit nothing from
     here on."""
-    mine = staging_branch(hold.run_id, hold.epoch, control=control)
+    mine = staging_branch(lease.run_id, lease.epoch, control=control)
     reach("branch.before")
     while target.head(mine) is None:
         # Asked each time: what is not there because a later epoch has it is no longer ours to take.
-        hold.require()
-        branches = target.branches(hold.run_id, control=control)
-        earlier = [branch for branch in branches if epoch_of(branch) < hold.epoch]
+        lease.check_epoch()
+        branches = target.branches(lease.run_id, control=control)
+        earlier = [branch for branch in branches if epoch_of(branch) < lease.epoch]
         if earlier:
             target.hand_over(max(earlier, key=epoch_of), mine)
         else:
@@ -121,10 +121,10 @@ def take_staging(hold: Hold, plan: Plan, target: StagingTarget, *, control: bool
     reach("branch.after")
     head = target.head(mine)
     if head is None:
-        hold.require()
+        lease.check_epoch()
         raise AssertionError(f"{mine} was made and is not there")
     state = None if plan.state is None else plan.state.snapshot
-    return Staging(hold.run_id, hold.epoch, head, plan.target.partitions, state, control=control)
+    return Staging(lease.run_id, lease.epoch, head, plan.target.partitions, state, control=control)
 
 
 def epoch_of(branch: str) -> int:

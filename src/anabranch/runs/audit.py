@@ -52,7 +52,7 @@ class Anchor:
     hash: str
 
 
-class Flaw(str, Enum):
+class ChainFlaw(str, Enum):
     ALTERED = "altered"
     """A field of the record was changed."""
     MISSING = "missing"
@@ -68,11 +68,11 @@ class Flaw(str, Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ChainVerdict:
     """What verification found. `head` is the end of the chain as read; the first flaw is named by its record."""
 
     head: Anchor
-    flaw: Flaw | None = None
+    flaw: ChainFlaw | None = None
     seq: int | None = None
     reason: str | None = None
 
@@ -91,7 +91,7 @@ class Verdict:
         }
 
 
-def verify_chain(records: Iterable[AuditRecord], head: Anchor | None, witness: Anchor | None = None) -> Verdict:
+def verify_chain(records: Iterable[AuditRecord], head: Anchor | None, witness: Anchor | None = None) -> ChainVerdict:
     """Walk the records in order of `seq` and stop at the first flaw.
 
     `head` is the end of the chain as the store remembers it beside the chain; it shows records cut off the end.
@@ -101,13 +101,13 @@ def verify_chain(records: Iterable[AuditRecord], head: Anchor | None, witness: A
     for record in records:
         flaw = _flaw_of(record, last, witness)
         if flaw is not None:
-            return Verdict(last, *flaw)
+            return ChainVerdict(last, *flaw)
         last = Anchor(record.seq, record.hash)
     flaw = _flaw_at_end(last, head, witness)
-    return Verdict(last) if flaw is None else Verdict(last, *flaw)
+    return ChainVerdict(last) if flaw is None else ChainVerdict(last, *flaw)
 
 
-_Found = tuple[Flaw, int, str]
+_Found = tuple[ChainFlaw, int, str]
 
 
 def _flaw_of(record: AuditRecord, last: Anchor, witness: Anchor | None) -> _Found | None:
@@ -115,26 +115,34 @@ def _flaw_of(record: AuditRecord, last: Anchor, witness: Anchor | None) -> _Foun
     if record.seq != expected:
         # Not a number at all, in a database that minds no types, is one more way for the expected one to be gone.
         if isinstance(record.seq, int) and record.seq < expected:
-            return Flaw.APPENDED, record.seq, f"record {record.seq} stands before the first"
-        return Flaw.MISSING, expected, f"record {expected} is gone; the next is {record.seq}"
+            return ChainFlaw.APPENDED, record.seq, f"record {record.seq} stands before the first"
+        return ChainFlaw.MISSING, expected, f"record {expected} is gone; the next is {record.seq}"
     if record.hash != record_hash(record):
-        return Flaw.ALTERED, record.seq, "its fields do not give its hash"
+        return ChainFlaw.ALTERED, record.seq, "its fields do not give its hash"
     if record.previous != last.hash:
-        return Flaw.UNCHAINED, record.seq, f"it does not follow record {last.seq} as that stands now"
+        return ChainFlaw.UNCHAINED, record.seq, f"it does not follow record {last.seq} as that stands now"
     if witness is not None and witness.seq == record.seq and witness.hash != record.hash:
-        return Flaw.REWRITTEN, record.seq, "the anchor has another hash for it: it or an earlier one was rewritten"
+        return ChainFlaw.REWRITTEN, record.seq, "the anchor has another hash for it: it or an earlier one was rewritten"
     return None
 
 
 def _flaw_at_end(last: Anchor, head: Anchor | None, witness: Anchor | None) -> _Found | None:
     if head is None:
-        return Flaw.TRUNCATED, last.seq + 1, "the store's note of where the chain ends is gone"
+        return ChainFlaw.TRUNCATED, last.seq + 1, "the store's note of where the chain ends is gone"
     if head.seq > last.seq:
-        return Flaw.TRUNCATED, last.seq + 1, f"the store wrote up to record {head.seq}, the chain stops at {last.seq}"
+        return (
+            ChainFlaw.TRUNCATED,
+            last.seq + 1,
+            f"the store wrote up to record {head.seq}, the chain stops at {last.seq}",
+        )
     if head.seq < last.seq:
-        return Flaw.APPENDED, head.seq + 1, f"the store wrote up to record {head.seq}, the chain goes on to {last.seq}"
+        return (
+            ChainFlaw.APPENDED,
+            head.seq + 1,
+            f"the store wrote up to record {head.seq}, the chain goes on to {last.seq}",
+        )
     if head.hash != last.hash:
-        return Flaw.REWRITTEN, last.seq, "the store's note of where the chain ends has another hash for it"
+        return ChainFlaw.REWRITTEN, last.seq, "the store's note of where the chain ends has another hash for it"
     if witness is not None and witness.seq > last.seq:
-        return Flaw.TRUNCATED, last.seq + 1, f"the anchor is record {witness.seq}, the chain stops at {last.seq}"
+        return ChainFlaw.TRUNCATED, last.seq + 1, f"the anchor is record {witness.seq}, the chain stops at {last.seq}"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from anabranch.runs.audit import Anchor, AuditRecord, Verdict
+from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
 from anabranch.runs.ranges import TargetRange
@@ -43,7 +43,7 @@ class RunReader(Protocol):
     ) -> Sequence[AuditRecord]:
         """Audit records in the order of the chain, beginning after the record `after`; of one run or one action."""
 
-    def verify_audit(self, witness: Anchor | None = None) -> Verdict:
+    def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         """Walk the whole chain; `witness` is the head of an earlier verification, kept elsewhere."""
 
 

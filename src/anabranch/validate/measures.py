@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anabranch.validate.charges import Charges
+    from anabranch.validate.attribution import DiffAttribution
 
 Row = Mapping[str, Any]
 """A row for showing: JSON values, numbers with a fraction as text so that no digit is lost."""
@@ -133,7 +133,7 @@ class QueryRun:
 
 
 @dataclass(frozen=True)
-class Stray:
+class OutOfRangeFile:
     """A data or delete file that staging added or took away outside the range."""
 
     path: str
@@ -142,11 +142,11 @@ class Stray:
 
 
 @dataclass(frozen=True)
-class Strays:
+class OutOfRangeFiles:
     """Files outside the range that are not the same in staging as in the base."""
 
     count: int = 0
-    sample: tuple[Stray, ...] = ()
+    sample: tuple[OutOfRangeFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,11 @@ class Measures:
     """Digest of the table's columns now, made as the plan's was."""
     differences: Differences
     nulls: Nulls
-    strays: Strays
+    strays: OutOfRangeFiles
     duplicates: Duplicates | None = None
     """None: the target has no keys."""
     spots: Spots | None = None
     queries: tuple[QueryRun, ...] = ()
     quarantined: Quarantined = Quarantined()
-    charges: Charges | None = None
+    charges: DiffAttribution | None = None
     """None: there is no control to compare with."""

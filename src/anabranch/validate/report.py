@@ -9,12 +9,12 @@ from enum import Enum
 from typing import Any
 
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.plan.axis import TargetPart
+from anabranch.plan.target_range import TargetPart
 from anabranch.replay.ledger import Account
 from anabranch.runs.canonical import instant_text
-from anabranch.validate.charges import Charge, Charges
+from anabranch.validate.attribution import Attribution, DiffAttribution
 from anabranch.validate.measures import Checksum, Differences
-from anabranch.validate.result import Outcome, Result
+from anabranch.validate.result import CheckOutcome, Result
 
 FORMAT = 1
 """Of the JSON document. Raised when a reader of the former one would go wrong."""
@@ -32,7 +32,7 @@ class Bucket:
     start: datetime
     base: Checksum
     staged: Checksum
-    charge: Charge | None = None
+    charge: Attribution | None = None
     """What differs in it, and whom it is charged to; None: there was no control."""
 
     @property
@@ -66,7 +66,7 @@ class Report:
     """The ledger by partition of the topic."""
     differences: Differences
     rows_before: int
-    charges: Charges | None = None
+    charges: DiffAttribution | None = None
     control: str | None = None
     """Digest of the control's code."""
 
@@ -81,11 +81,11 @@ class Report:
 
     @property
     def failed(self) -> tuple[Result, ...]:
-        return tuple(result for result in self.results if result.outcome is Outcome.FAILED)
+        return tuple(result for result in self.results if result.outcome is CheckOutcome.FAILED)
 
     @property
     def warned(self) -> tuple[Result, ...]:
-        return tuple(result for result in self.results if result.outcome is Outcome.WARNED)
+        return tuple(result for result in self.results if result.outcome is CheckOutcome.WARNED)
 
     def document(self) -> dict[str, Any]:
         """The report as plain JSON values."""
@@ -136,7 +136,7 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
     }
 
 
-def _control(charges: Charges, code: str | None) -> dict[str, Any]:
+def _control(charges: DiffAttribution, code: str | None) -> dict[str, Any]:
     """Counts are of keys, or of rows that one side has more of where the target has no keys."""
     return {
         "code": code,

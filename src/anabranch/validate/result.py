@@ -14,7 +14,7 @@ from anabranch.replay.ledger import SliceAccount
 from anabranch.validate.measures import Difference, Measures, Row
 
 
-class Outcome(str, Enum):
+class CheckOutcome(str, Enum):
     PASSED = "passed"
     WARNED = "warned"
     """Worth a look; does not stop a promotion."""
@@ -22,7 +22,7 @@ class Outcome(str, Enum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CheckInput:
     """All that a check may look at."""
 
     measures: Measures
@@ -35,7 +35,7 @@ class Evidence:
 @dataclass(frozen=True)
 class Result:
     check: str
-    outcome: Outcome
+    outcome: CheckOutcome
     expected: str
     found: str
     sample: tuple[Row, ...] = ()
@@ -58,12 +58,12 @@ class Result:
 
 
 class Check(Protocol):
-    def __call__(self, evidence: Evidence, /) -> Sequence[Result]:
+    def __call__(self, evidence: CheckInput, /) -> Sequence[Result]:
         """One result for each thing that was asked; none, if nothing was. Pure."""
 
 
-def passed_if(good: bool) -> Outcome:
-    return Outcome.PASSED if good else Outcome.FAILED
+def passed_if(good: bool) -> CheckOutcome:
+    return CheckOutcome.PASSED if good else CheckOutcome.FAILED
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -19,12 +19,12 @@ from tests.scenarios.backfills import JUNE, Backfills, Flow, open_scene, write_s
 from tests.scenarios.windowed_live import WindowedLive
 
 from anabranch.adapters.kafka.topics import describe_topic
-from anabranch.adapters.spark.kafka_source import read_offsets
-from anabranch.adapters.spark.lookups import HeadLookups
-from anabranch.adapters.spark.quarantine import Quarantine
-from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import load_transform
-from anabranch.contract.kept_code import CodeStore
+from anabranch.adapters.spark.source.kafka_source import read_offsets
+from anabranch.adapters.spark.transform.load import load_transform
+from anabranch.adapters.spark.transform.lookups import HeadLookupTables
+from anabranch.adapters.spark.write.quarantine import QuarantineTable
+from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.contract.code_store import CodeStore
 from anabranch.live.batch import BatchWriter
 
 ACCOUNTS = 12
@@ -101,13 +101,13 @@ class Scene(Bank, Backfills):
     @classmethod
     def open(cls, folder: Path, kafka: KafkaForTests, spark: SparkForTests, kind: Kind) -> Scene:
         topic = cls.write(folder, kafka, kind)
-        workplace = open_scene(folder, spark)
-        return cls(workplace, kafka, topic, workplace.store(), spark, kind)
+        project_context = open_scene(folder, spark)
+        return cls(project_context, kafka, topic, project_context.store(), spark, kind)
 
     def use(self, sign: str) -> None:
         """Put the right or the wrong code into the project."""
         self.sign = sign
-        scene_code(self.workplace.folder, self.kind, sign)
+        scene_code(self.project_context.folder, self.kind, sign)
 
     def live(self) -> None:
         """Live with all that came since it stood last, by the project's code."""
@@ -126,7 +126,7 @@ class Scene(Bank, Backfills):
 
     @cached_property
     def by_hand(self) -> LiveByHand:
-        return LiveByHand(self, self.workplace.folder / "checkpoint")
+        return LiveByHand(self, self.project_context.folder / "checkpoint")
 
 
 @dataclass
@@ -146,17 +146,19 @@ class LiveByHand:
         scene, session = self.scene, self.scene.spark.session
         logged = json.dumps({scene.topic: {str(p): end for p, end in ends.items()}})
         (self.checkpoint / "offsets" / str(number)).write_text(f"v1\n{{}}\n{logged}")
-        catalog, pipeline = scene.workplace.catalog, scene.pipeline
-        transform = load_transform(scene.workplace.folder, pipeline, HeadLookups.of(catalog, pipeline))
-        CodeStore.below(scene.workplace.state, pipeline.metadata.name).keep(scene.workplace.folder, pipeline)
+        catalog, pipeline = scene.project_context.catalog, scene.pipeline
+        transform = load_transform(scene.project_context.folder, pipeline, HeadLookupTables.of(catalog, pipeline))
+        CodeStore.below(scene.project_context.state, pipeline.metadata.name).keep(
+            scene.project_context.folder, pipeline
+        )
         columns = ensure_target(session, catalog, pipeline, transform)
-        Quarantine(catalog, pipeline).prepare(session)
+        QuarantineTable(catalog, pipeline).prepare(session)
         writer = BatchWriter(
             catalog=catalog,
             pipeline=pipeline,
             transform=transform,
             columns=columns,
-            topic=describe_topic(scene.workplace.kafka.client("tests"), scene.topic).uuid,
+            topic=describe_topic(scene.project_context.kafka.client("tests"), scene.topic).uuid,
             checkpoint=self.checkpoint,
             still_same_topic=lambda: None,
             commit_group=lambda _: None,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.conformance.classes.scene import Scene
 
+from anabranch.app.backfill import BackfillRun
 from anabranch.cli.main import main
-from anabranch.wiring.backfill import BackfillRun
 
 
 @dataclass
@@ -44,7 +44,7 @@ class States:
         return {name: ref.snapshot_id for name, ref in refs.items() if name.startswith("ab_state_")}
 
     def listed(self) -> dict[str, Any]:
-        command = ["checkpoints", "accounts", "--project", str(self.scene.workplace.folder)]
+        command = ["checkpoints", "accounts", "--project", str(self.scene.project_context.folder)]
         self.capsys.readouterr()
         assert main([*command, "--before", "2025-06-01T01:00:00Z", "-o", "json"]) == 0
         found: dict[str, Any] = json.loads(self.capsys.readouterr().out)

@@ -9,8 +9,8 @@ from tests.conformance.classes.kinds import ORDERED
 from tests.conformance.classes.scene import Scene
 from tests.scenarios.backfills import NOW, Onlooker
 
+from anabranch.app.drill import Drill
 from anabranch.contract.load import load_pipelines
-from anabranch.wiring.drill import Drill
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
 
@@ -21,9 +21,9 @@ def test_a_drill_of_a_state_by_key(new_scene: Callable[..., Scene]) -> None:
         scene.produce(hour, 40, seed=hour)
         scene.live()
     before, refs = scene.rows(), dict(scene.table().metadata.refs)
-    pipeline = load_pipelines(scene.workplace.loaded)["accounts"]
+    pipeline = load_pipelines(scene.project_context.loaded)["accounts"]
 
-    report = Drill(scene.workplace, scene.store, pipeline, scene.again, "ann")(lambda _: Onlooker(), NOW)
+    report = Drill(scene.project_context, scene.store, pipeline, scene.again, "ann")(lambda _: Onlooker(), NOW)
 
     figures = {each.question.split()[0]: each.figures for each in report.answers}
     first, last = (ends for ends, _ in scene.batches)

@@ -17,12 +17,12 @@ from tests.scenarios.backfills import open_scene
 
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.live.errors import DidNotStartError
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline, Stopped
 from anabranch.live.status import LiveState
 
 PATIENCE = 600.0
-PACE = Pace(0.2, 40)
+PACE = LivePace(0.2, 40)
 """So that what is produced at a time is two batches."""
 POINTS = ("live.commit.after:2", "live.commit.before:2", "live.group.before", "live.quarantine.after:2")
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(3000)]
@@ -34,7 +34,7 @@ class Process:
     def __init__(self, folder: Path, kafka: KafkaForTests, kind: Kind) -> None:
         topic = Bank.write(folder, kafka, kind)
         self.bank = Bank(open_scene(folder), kafka, topic, kind)
-        self.live = LivePipeline(self.bank.workplace, Bank.pipeline_name)
+        self.live = LivePipeline(self.bank.project_context, Bank.pipeline_name)
 
     def die(self) -> None:
         """Start with an appointment, and wait until it is dead."""

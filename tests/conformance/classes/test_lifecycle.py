@@ -14,7 +14,7 @@ from tests.conformance.classes.scene import RIGHT, WRONG, Scene
 from tests.conformance.classes.states import States
 from tests.scenarios.backfills import Onlooker
 
-from anabranch.validate.charges import Charge
+from anabranch.validate.attribution import Attribution
 from anabranch.validate.report import Verdict
 
 EXPECTED = ("output", "filtered", "superseded", "windowed")
@@ -51,13 +51,13 @@ def test_a_backfill_from_damage_to_rollback_and_back(
     assert scene.rows() == former, "production is as before"
     passed, booked = scene.metered(run)
     assert passed >= booked > 0, "what is read passes the meter, which holds the limit"
-    with run.hold() as hold:
-        staged = run.staging(hold)
+    with run.lease() as lease:
+        staged = run.staging(lease)
     assert scene.rows(staged.branch) == scene.expected(corrected=True)
     [control] = run.target.branches(run.run_id, control=True)
     assert scene.rows(control) == former, "the code that live ran makes of these offsets what live has made"
     assert report.charges is not None
-    assert report.charges.total == Charge(fix=differing(kind, former, scene.expected(corrected=True)))
+    assert report.charges.total == Attribution(fix=differing(kind, former, scene.expected(corrected=True)))
 
     scene.use(WRONG)
     scene.produce(3 + kind.behind, 30, seed=3)

@@ -16,11 +16,11 @@ from tests.scenarios.backfills import NOW, Onlooker
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.sql.store import open_store
-from anabranch.gates import offset_control
+from anabranch.app.planning import plan_backfill
+from anabranch.gates.checks import offset_control
 from anabranch.gates.colour import Colour
 from anabranch.plan.drift_errors import LookupGoneError
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
-from anabranch.wiring.planning import plan_backfill
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 TABLE = "bank.factors"
@@ -41,13 +41,13 @@ class Factors:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        tables = scene.workplace.catalog.open()
+        tables = scene.project_context.catalog.open()
         tables.create_namespace_if_not_exists("bank")
         tables.create_table(TABLE, pa.schema([("account", pa.string()), ("factor", pa.int64())]))
 
     def set(self, factor: int) -> int:
         """The same for all; the table's snapshot then."""
-        table = self.scene.workplace.catalog.open().load_table(TABLE)
+        table = self.scene.project_context.catalog.open().load_table(TABLE)
         write = table.append if table.current_snapshot() is None else table.overwrite
         write(pa.Table.from_pylist([{"account": f"a{n}", "factor": factor} for n in range(ACCOUNTS)]))
         head = table.refresh().current_snapshot()
@@ -55,7 +55,9 @@ class Factors:
         return head.snapshot_id
 
     def expire(self, snapshot: int) -> None:
-        self.scene.workplace.catalog.open().load_table(TABLE).maintenance.expire_snapshots().by_id(snapshot).commit()
+        self.scene.project_context.catalog.open().load_table(TABLE).maintenance.expire_snapshots().by_id(
+            snapshot
+        ).commit()
 
 
 def edited(file: Path, **spec: object) -> None:
@@ -75,7 +77,7 @@ def times(scene: Scene, *factors: int) -> Counter[tuple[object, ...]]:
 
 def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..., Scene], tmp_path: Path) -> None:
     scene = new_scene(replace(STATELESS, code=CODE))
-    folder = scene.workplace.folder
+    folder = scene.project_context.folder
     pipeline, contract = folder / "pipelines" / "accounts.yaml", folder / "contracts" / "fix.yaml"
     edited(pipeline, lookups={"factors": TABLE})
     factors = Factors(scene)
@@ -109,21 +111,21 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
     edited(pipeline, transform={"sql": "transforms/accounts.sql"})
     run = scene.plan(slices=2)
     assert run.plan.hash not in hashes, "it is other code"
-    with run.hold() as hold, pytest.raises(LookupGoneError, match=str(second)) as refused:
-        run.replay(hold, Onlooker(lambda _: factors.expire(second)))
+    with run.lease() as lease, pytest.raises(LookupGoneError, match=str(second)) as refused:
+        run.replay(lease, Onlooker(lambda _: factors.expire(second)))
     [branch] = run.target.branches(run.run_id)
     assert times(scene, 2, 2) > scene.rows(branch) > Counter(), "one slice, in which SQL has looked up the same"
     assert "plan anew" in refused.value.next_step
     with pytest.raises(LookupUnreadableError, match=f"no snapshot {second}"):
-        plan_backfill(scene.workplace, contract, now=NOW)
+        plan_backfill(scene.project_context, contract, now=NOW)
     edited(contract, lookups={"factors": {"asOf": "2025-06-01T00:00:00Z"}})
     with pytest.raises(LookupUnreadableError, match="2025-06-01"):
-        plan_backfill(scene.workplace, contract, now=NOW)
+        plan_backfill(scene.project_context, contract, now=NOW)
     edited(contract, lookups={"factors": {"asOf": "2025-08-01T00:00:00Z"}})
     with pytest.raises(LookupUnreadableError, match="nobody knows"):
-        plan_backfill(scene.workplace, contract, now=NOW)
+        plan_backfill(scene.project_context, contract, now=NOW)
     edited(contract, lookups={"factors": {"snapshot": third}})
-    assert plan_backfill(scene.workplace, contract, now=NOW).plan.lookups["factors"].snapshot == third
+    assert plan_backfill(scene.project_context, contract, now=NOW).plan.lookups["factors"].snapshot == third
 
 
 @pytest.mark.parametrize("kind", [STATELESS, UPSERT], ids=lambda kind: kind.name)
@@ -134,7 +136,7 @@ def test_gate_and_promotion_agree_on_a_lookup_that_is_gone_after_staging(
     scene = damaged(kind)
     factors = Factors(scene)
     first = factors.set(1)
-    edited(scene.workplace.folder / "pipelines" / "accounts.yaml", lookups={"factors": TABLE})
+    edited(scene.project_context.folder / "pipelines" / "accounts.yaml", lookups={"factors": TABLE})
     run = scene.again(scene.plan(slices=1).run_id)
     scene.apply(run)
     factors.set(2)
@@ -142,9 +144,9 @@ def test_gate_and_promotion_agree_on_a_lookup_that_is_gone_after_staging(
     [gate] = [each for each in run.gates.score().judgements if each.gate == offset_control.NAME]
     if run.plan.strategy.whole_table:
         assert gate.colour is Colour.RED
-        with run.hold() as hold, pytest.raises(LookupGoneError, match=str(first)):
-            run.promote(hold, Onlooker(), NOW)
+        with run.lease() as lease, pytest.raises(LookupGoneError, match=str(first)):
+            run.promote(lease, Onlooker(), NOW)
     else:
         assert gate.colour is not Colour.RED
-        with run.hold() as hold:
-            assert run.promote(hold, Onlooker(), NOW) == run.target.head()
+        with run.lease() as lease:
+            assert run.promote(lease, Onlooker(), NOW) == run.target.head()

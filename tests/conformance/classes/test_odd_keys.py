@@ -10,7 +10,7 @@ from tests.conformance.classes.kinds import UPSERT, Kind
 from tests.conformance.classes.scene import Scene
 
 from anabranch.adapters.iceberg.live import last_live_commit
-from anabranch.adapters.spark.keyed import KeySplitError
+from anabranch.adapters.spark.keyed.changes import KeySplitError
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.schema import audit, audit_head
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.runs.audit import GENESIS, Anchor, AuditRecord, Verdict, record_hash
+from anabranch.runs.audit import GENESIS, Anchor, AuditRecord, ChainVerdict, record_hash
 
 COLUMNS = [column.name for column in audit.columns]
 
@@ -29,7 +29,9 @@ def head_of(records: list[AuditRecord]) -> Anchor:
     return Anchor(records[-1].seq, records[-1].hash) if records else Anchor(0, GENESIS)
 
 
-def verdict_of(store: SqlRunStore, tamper: Callable[[Connection], object], witness: Anchor | None = None) -> Verdict:
+def verdict_of(
+    store: SqlRunStore, tamper: Callable[[Connection], object], witness: Anchor | None = None
+) -> ChainVerdict:
     with writing(store.engine) as connection:
         tamper(connection)
     return store.reader.verify_audit(witness)

@@ -14,7 +14,7 @@ from tests.conformance.run_store.scene import submitted
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.schema import audit, audit_head
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.runs.audit import Anchor, AuditRecord, Flaw
+from anabranch.runs.audit import Anchor, AuditRecord, ChainFlaw
 from anabranch.runs.run import RunUnknownError
 
 LENGTH = 5
@@ -75,7 +75,7 @@ def test_any_field_of_any_record_changed_is_found(store: SqlRunStore, records: l
         flip = update(audit).where(audit.c.seq == seq).values({column: value})
         verdict = verdict_of(store, lambda db, flip=flip: db.execute(flip))  # type: ignore[misc]
         assert verdict.seq == seq
-        assert verdict.flaw is (Flaw.MISSING if column == "seq" else Flaw.ALTERED)
+        assert verdict.flaw is (ChainFlaw.MISSING if column == "seq" else ChainFlaw.ALTERED)
         with writing(store.engine) as connection:
             put(connection, records, head_of(records))
 
@@ -88,13 +88,16 @@ def test_a_record_changed_together_with_its_hash_is_found_by_the_next_one(
     forged[seq - 1] = rehashed(replace(records[seq - 1], actor="eve"))
     verdict = verdict_of(store, lambda db: put(db, forged, head_of(records)))
     last = seq == LENGTH
-    assert (verdict.flaw, verdict.seq) == (Flaw.REWRITTEN if last else Flaw.UNCHAINED, seq if last else seq + 1)
+    assert (verdict.flaw, verdict.seq) == (
+        ChainFlaw.REWRITTEN if last else ChainFlaw.UNCHAINED,
+        seq if last else seq + 1,
+    )
 
 
 @pytest.mark.parametrize("seq", range(1, LENGTH + 1))
 def test_any_record_taken_out_is_found(store: SqlRunStore, records: list[AuditRecord], seq: int) -> None:
     verdict = verdict_of(store, lambda db: db.execute(delete(audit).where(audit.c.seq == seq)))
-    assert (verdict.flaw, verdict.seq) == (Flaw.TRUNCATED if seq == LENGTH else Flaw.MISSING, seq)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.TRUNCATED if seq == LENGTH else ChainFlaw.MISSING, seq)
     assert verdict.head == head_of(records[: seq - 1])
 
 
@@ -108,13 +111,13 @@ def test_any_two_records_swapped_are_found(
         replace(records[one], seq=records[other].seq),
     )
     verdict = verdict_of(store, lambda db: put(db, swapped, head_of(records)))
-    assert (verdict.flaw, verdict.seq) == (Flaw.ALTERED, one + 1)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.ALTERED, one + 1)
 
 
 @pytest.mark.parametrize("left", range(LENGTH))
 def test_a_tail_cut_off_is_found(store: SqlRunStore, records: list[AuditRecord], left: int) -> None:
     verdict = verdict_of(store, lambda db: db.execute(delete(audit).where(audit.c.seq > left)))
-    assert (verdict.flaw, verdict.seq) == (Flaw.TRUNCATED, left + 1)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.TRUNCATED, left + 1)
 
 
 @pytest.mark.parametrize("left", range(LENGTH))
@@ -122,13 +125,13 @@ def test_a_tail_cut_off_together_with_the_head_is_found_by_an_anchor(
     store: SqlRunStore, records: list[AuditRecord], left: int
 ) -> None:
     verdict = verdict_of(store, lambda db: put(db, records[:left], head_of(records[:left])), head_of(records))
-    assert (verdict.flaw, verdict.seq) == (Flaw.TRUNCATED, left + 1)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.TRUNCATED, left + 1)
 
 
 def test_a_record_appended_behind_the_stores_back_is_found(store: SqlRunStore, records: list[AuditRecord]) -> None:
     forged = relinked([*records, replace(records[-1], actor="eve")])
     verdict = verdict_of(store, lambda db: put(db, forged, head_of(records)))
-    assert (verdict.flaw, verdict.seq) == (Flaw.APPENDED, LENGTH + 1)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.APPENDED, LENGTH + 1)
 
 
 @pytest.mark.parametrize("place", range(LENGTH))
@@ -147,11 +150,11 @@ def test_a_history_rewritten_with_its_head_is_found_by_any_anchor_taken_after(
     assert verdict_of(store, lambda db: put(db, forged, head_of(forged))).intact
     for witness in records[seq - 1 :]:
         verdict = store.reader.verify_audit(Anchor(witness.seq, witness.hash))
-        assert (verdict.flaw, verdict.seq) == (Flaw.REWRITTEN, witness.seq)
+        assert (verdict.flaw, verdict.seq) == (ChainFlaw.REWRITTEN, witness.seq)
 
 
 def test_a_lost_head_is_found(store: SqlRunStore, records: list[AuditRecord]) -> None:
-    assert verdict_of(store, lambda db: db.execute(delete(audit_head))).flaw is Flaw.TRUNCATED
+    assert verdict_of(store, lambda db: db.execute(delete(audit_head))).flaw is ChainFlaw.TRUNCATED
 
 
 def test_an_anchor_stays_good_while_the_chain_grows(store: SqlRunStore, records: list[AuditRecord]) -> None:

@@ -15,10 +15,10 @@ from confluent_kafka.admin import AdminClient
 from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, FOR_EVER, JUNE, MINUTE, Event, Shop, every
 
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.planning import plan_backfill
+from anabranch.app.project_context import open_project
 from anabranch.cli.main import main
-from anabranch.wiring.backfill import BackfillRun, submit
-from anabranch.wiring.planning import plan_backfill
-from anabranch.wiring.workplace import open_workplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,12 +72,12 @@ class Scene:
     @contextmanager
     def run(self, contract: Path) -> Iterator[BackfillRun]:
         """A run that was submitted and has replayed nothing."""
-        workplace = open_workplace(self.shop.folder, "dev")
+        project_context = open_project(self.shop.folder, "dev")
         now = JUNE + 365 * DAY
-        planned = plan_backfill(workplace, contract, now=now)
-        with workplace.store() as store:
+        planned = plan_backfill(project_context, contract, now=now)
+        with project_context.store() as store:
             yield BackfillRun(
-                workplace, store, submit(store, planned.plan, planned.asked.contract, now=now, actor="ann").id
+                project_context, store, submit(store, planned.plan, planned.asked.contract, now=now, actor="ann").id
             )
 
     def topic(self) -> str:

@@ -18,8 +18,8 @@ from anabranch.adapters.embedded.properties import broker_properties
 from anabranch.adapters.embedded.state import Stack
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.acls import acls_of
-from anabranch.adapters.kafka.compatibility import Trial
-from anabranch.gates.compatibility import Operation, Outcome
+from anabranch.adapters.kafka.compatibility import CompatibilityProbe
+from anabranch.gates.checks.compatibility import Operation, ProbeOutcome
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 AUTHORIZER = {
@@ -60,10 +60,12 @@ def test_what_is_denied_is_named(guarded: KafkaForTests, tmp_path: Path, capsys:
     topic, other = scene.topic(), guarded.create_topic("other")
     deny(guarded, other, Pattern.LITERAL, AclOperation.DESCRIBE_CONFIGS)
     deny(guarded, topic, Pattern.LITERAL, AclOperation.READ)
-    eventually(lambda: outcomes(guarded, topic)[Operation.CONSUME] is Outcome.DENIED)
-    assert [each for each, how in outcomes(guarded, other).items() if how is not Outcome.WORKS] == [Operation.CONFIGS]
+    eventually(lambda: outcomes(guarded, topic)[Operation.CONSUME] is ProbeOutcome.DENIED)
+    assert [each for each, how in outcomes(guarded, other).items() if how is not ProbeOutcome.WORKS] == [
+        Operation.CONFIGS
+    ]
     deny(guarded, "anabranch-probe", Pattern.PREFIXED, AclOperation.WRITE)
-    eventually(lambda: outcomes(guarded, topic)[Operation.PRODUCE] is Outcome.DENIED)
+    eventually(lambda: outcomes(guarded, topic)[Operation.PRODUCE] is ProbeOutcome.DENIED)
     code, card = scene.gates(capsys, "-f", str(contract))
     compatibility = card["compatibility"]
     assert (code, compatibility["colour"]) == (3, "red"), compatibility
@@ -95,8 +97,8 @@ def test_rules_are_seen_and_what_nobody_guards_has_none(guarded: KafkaForTests, 
     assert acls_of(unguarded, kafka.create_topic("orders"), group) == ()
 
 
-def outcomes(kafka: KafkaForTests, topic: str) -> dict[Operation, Outcome]:
+def outcomes(kafka: KafkaForTests, topic: str) -> dict[Operation, ProbeOutcome]:
     """As it is now: a new rule takes a moment to reach the broker."""
-    probes, left = Trial(KafkaAccess(kafka.bootstrap), topic, "group-orders", uuid4().hex)()
+    probes, left = CompatibilityProbe(KafkaAccess(kafka.bootstrap), topic, "group-orders", uuid4().hex)()
     assert left == ()
     return {each.operation: each.outcome for each in probes}

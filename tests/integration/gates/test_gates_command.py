@@ -18,7 +18,7 @@ from tests.integration.gates.scene import EVENTS, Scene
 from tests.integration.plan.shop import HOUR, MINUTE, Event
 
 from anabranch.cli.main import main
-from anabranch.gates.observability import METRICS
+from anabranch.gates.checks.observability import METRICS
 from anabranch.gates.scorecard import GateClosedError
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]

@@ -7,16 +7,16 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg.live_branch import LONGEST_TURN, LiveBranch
-from anabranch.adapters.iceberg.whole import WholeTarget
-from anabranch.promote.target import MovedError
+from anabranch.adapters.iceberg.table_swap import TableSwapTarget
+from anabranch.promote.target import ConcurrentCommitError
 
 ROWS = pa.table({"n": pa.array([1], pa.int64())})
 
 
 @pytest.fixture
-def target(bank: Catalog) -> WholeTarget:
+def target(bank: Catalog) -> TableSwapTarget:
     bank.create_table("bank.accounts", ROWS.schema)
-    return WholeTarget(bank, "bank.accounts")
+    return TableSwapTarget(bank, "bank.accounts")
 
 
 class Clock:
@@ -32,7 +32,7 @@ class Clock:
         self.now += seconds
 
 
-def test_main_follows_the_branch_unless_it_has_moved(target: WholeTarget) -> None:
+def test_main_follows_the_branch_unless_it_has_moved(target: TableSwapTarget) -> None:
     branch = LiveBranch(target, "accounts")
     assert branch.begin() is None, "an empty table has nothing to merge onto"
     target.load().append(ROWS)
@@ -51,13 +51,13 @@ def test_main_follows_the_branch_unless_it_has_moved(target: WholeTarget) -> Non
     target.load().append(ROWS, branch=branch.name)
     target.load().append(ROWS)
     theirs = target.head()
-    with pytest.raises(MovedError):
+    with pytest.raises(ConcurrentCommitError):
         branch.join(onto)
     assert target.head() == theirs
     assert branch.begin() == theirs == target.head(branch.name), "and begins anew from there"
 
 
-def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: WholeTarget) -> None:
+def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: TableSwapTarget) -> None:
     target.load().append(ROWS)
     clock = Clock()
     branch = LiveBranch(target, "accounts", clock, clock.sleep)

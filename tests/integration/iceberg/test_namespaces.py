@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.namespaces import ensure_namespace
+from anabranch.adapters.spark.session.namespaces import ensure_namespace
 
 pytestmark = pytest.mark.spark
 AT_ONCE, ROUNDS = 4, 5

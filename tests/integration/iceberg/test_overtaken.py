@@ -14,7 +14,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, replace_files, require
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.plan.axis import WholeTable
+from anabranch.plan.target_range import WholeTable
 
 ROWS = pa.table({"n": pa.array([1, 2, 3], pa.int64())})
 

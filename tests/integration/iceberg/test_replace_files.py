@@ -19,7 +19,7 @@ from pyiceberg.types import LongType, NestedField, TimestamptzType
 
 from anabranch.adapters.iceberg.commits import MAIN, replace_files
 from anabranch.adapters.iceberg.files import StraddlingFileError, files_in, time_axis
-from anabranch.plan.axis import PartitionRange
+from anabranch.plan.target_range import PartitionRange
 
 FIRST = datetime(2025, 6, 1, tzinfo=timezone.utc)
 HOURS = 40

@@ -10,8 +10,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table.update import SetSnapshotRefUpdate, update_table_metadata
 
 from anabranch.adapters.iceberg.catalog import CatalogUnreachableError, IcebergCatalog
+from anabranch.adapters.iceberg.catalog_probe import BRANCH, CatalogRefusedError, probe_catalog
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
-from anabranch.adapters.iceberg.trial import BRANCH, CatalogRefusedError, try_out
 
 
 class ForgetfulCatalog(SqlCatalog):
@@ -82,7 +82,7 @@ def everything(embedded: EmbeddedCatalog) -> tuple[list[Path], list[Any], list[A
 
 def test_a_catalog_that_keeps_branches(embedded: EmbeddedCatalog) -> None:
     before = everything(embedded)
-    trial = try_out(embedded.catalog("lake"), "t1")
+    trial = probe_catalog(embedded.catalog("lake"), "t1")
     assert (trial.branch_kept, trial.left_behind) == (True, ())
     assert everything(embedded) == before
 
@@ -95,13 +95,13 @@ def test_what_is_there_already_is_left_alone(embedded: EmbeddedCatalog) -> None:
     mine.create_namespace("shop")
     mine.create_table("shop.orders", Schema(NestedField(1, "n", LongType())))
     before = everything(embedded)
-    try_out(embedded.catalog("lake"), "t1")
+    probe_catalog(embedded.catalog("lake"), "t1")
     assert everything(embedded) == before
 
 
 def test_a_catalog_that_forgets_branches_is_found_out(embedded: EmbeddedCatalog) -> None:
     before = everything(embedded)
-    trial = try_out(opened_as(ForgetfulCatalog, embedded), "t1")
+    trial = probe_catalog(opened_as(ForgetfulCatalog, embedded), "t1")
     assert (trial.branch_kept, trial.left_behind) == (False, ())
     assert everything(embedded) == before
 
@@ -110,14 +110,14 @@ def test_a_catalog_that_forgets_branches_is_found_out(embedded: EmbeddedCatalog)
 def test_nothing_stays_wherever_it_fails(step: str, embedded: EmbeddedCatalog) -> None:
     before = everything(embedded)
     with pytest.raises(CatalogRefusedError) as refused:
-        try_out(opened_as(FailingCatalog, embedded, **{"fails-at": step}), "t1")
+        probe_catalog(opened_as(FailingCatalog, embedded, **{"fails-at": step}), "t1")
     assert f"lost the answer to {step}" in str(refused.value.cause)
     assert refused.value.fields["left_behind"] == []
     assert everything(embedded) == before
 
 
 def test_what_can_not_be_removed_is_named(embedded: EmbeddedCatalog) -> None:
-    trial = try_out(opened_as(StubbornCatalog, embedded), "t1")
+    trial = probe_catalog(opened_as(StubbornCatalog, embedded), "t1")
     assert trial.branch_kept
     assert trial.left_behind == ("table anabranch_doctor_t1.probe", "namespace anabranch_doctor_t1")
 
@@ -125,5 +125,5 @@ def test_what_can_not_be_removed_is_named(embedded: EmbeddedCatalog) -> None:
 def test_a_catalog_that_is_away(tmp_path: Path) -> None:
     away = IcebergCatalog("lake", {"type": "rest", "uri": "http://127.0.0.1:9", "token": "canary"}, {})
     with pytest.raises(CatalogUnreachableError) as told:
-        try_out(away, "t1")
+        probe_catalog(away, "t1")
     assert "canary" not in f"{told.value} {told.value.as_dict()}"

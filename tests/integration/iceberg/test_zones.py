@@ -15,10 +15,10 @@ from pyiceberg.types import ListType, NestedField, StructType
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, KEEP_SECONDS, expire, small_files
 from anabranch.adapters.iceberg.zones import SCHEMA, IcebergZones, MapKey
-from anabranch.plan.completeness import Moments
-from anabranch.plan.intervals import union
-from anabranch.plan.zone_spans import HOUR, Span
-from anabranch.plan.zones import BLOCK, Zone, combine
+from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.intervals import union
+from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
+from anabranch.plan.offsets.zones import BLOCK, Zone, combine
 
 KEY = MapKey("Xy_-0123456789abcdefgQ", "d" * 64)
 ONE_HOUR = Moments(HOUR, 2 * HOUR)
@@ -33,7 +33,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def zone(partition: int, block: int, low: int | None, high: int | None = None) -> Zone:
     start = block * BLOCK
-    spans = () if low is None else (Span(low, low if high is None else high, 7, start + 5, start + 99),)
+    spans = () if low is None else (ZoneSpan(low, low if high is None else high, 7, start + 5, start + 99),)
     return Zone(partition, start, start + BLOCK, 9, 99, 9 - 7 * len(spans), spans, -1, 2**62)
 
 
@@ -41,7 +41,7 @@ def test_zones_come_back_as_they_went_in_and_keys_are_never_mixed(catalog: Catal
     zones = IcebergZones(catalog, "shop.orders")
     assert zones.look(KEY, ONE_HOUR).partitions == {}
     assert not zones.look(KEY, ONE_HOUR).other
-    many = tuple(Span(at, at + 5, 1, BLOCK, BLOCK + 1) for at in (-(2**63), 0, HOUR, 2**62))
+    many = tuple(ZoneSpan(at, at + 5, 1, BLOCK, BLOCK + 1) for at in (-(2**63), 0, HOUR, 2**62))
     made = (zone(0, 0, 5), Zone(0, BLOCK, 2 * BLOCK, 4, 50, 0, many, None, None), zone(1, 0, None), zone(1, 1, HOUR))
     zones.add(KEY, made)
     assert zones.zones(KEY) == made
@@ -69,7 +69,7 @@ def test_a_map_of_before_is_read_and_goes_on_with_its_spans_anywhere_in_the_zone
     said = [{"low": 5, "high": 6, "count": 2}, {"low": HOUR, "high": HOUR, "count": 1}]
     table.append(pa.Table.from_pylist([{**row, **known, "spans": said}], schema=table.schema().as_arrow()))
     zones = IcebergZones(catalog, "shop.orders")
-    old = Zone(0, 0, BLOCK, 3, 9, 0, (Span(5, 6, 2, 0, BLOCK), Span(HOUR, HOUR, 1, 0, BLOCK)), 1, 2)
+    old = Zone(0, 0, BLOCK, 3, 9, 0, (ZoneSpan(5, 6, 2, 0, BLOCK), ZoneSpan(HOUR, HOUR, 1, 0, BLOCK)), 1, 2)
     assert zones.zones(KEY) == (old,)
     new = zone(0, 1, HOUR)
     zones.add(KEY, [new])
@@ -81,7 +81,7 @@ def test_many_small_writes_leave_few_files_few_snapshots_and_every_fact(catalog:
     zones, other = IcebergZones(catalog, "shop.orders"), MapKey("another", KEY.reading)
     zones.add(other, [zone(0, 0, 1)])
     made = [
-        Zone(0, at, at + 100, 3, 30, 0, (Span(at, at, 3, at, at + 3),), 1, 2)
+        Zone(0, at, at + 100, 3, 30, 0, (ZoneSpan(at, at, 3, at, at + 3),), 1, 2)
         for at in range(0, 100 * FEWEST_SMALL, 100)
     ]
     for each in made:
@@ -105,9 +105,9 @@ def test_an_hour_of_thirty_days_and_64_partitions_is_found_with_no_jvm(catalog: 
     for partition in range(64):
         for hour in range(30 * 24):
             start = hour * BLOCK
-            usual = Span(hour * HOUR, (hour + 1) * HOUR - 1, 4000, start, start + BLOCK)
+            usual = ZoneSpan(hour * HOUR, (hour + 1) * HOUR - 1, 4000, start, start + BLOCK)
             at = chance.randrange(usual.low + 1)
-            late = (Span(at, at, 1, start, start + 1),) if chance.random() < 0.2 else ()
+            late = (ZoneSpan(at, at, 1, start, start + 1),) if chance.random() < 0.2 else ()
             month.append(Zone(partition, start, start + BLOCK, BLOCK, 10**6, 0, (*late, usual), None, None))
     zones = IcebergZones(catalog, "shop.orders")
     zones.add(KEY, month)

@@ -11,7 +11,7 @@ from tests.fixtures.broker import QUIET, SECONDS, KafkaForTests
 
 from anabranch.adapters.kafka import log_scan
 from anabranch.adapters.kafka.access import KafkaAccess, Login
-from anabranch.adapters.kafka.log_scan import Pace, ScanFailedError, scan_log
+from anabranch.adapters.kafka.log_scan import ScanFailedError, ScanPace, scan_log
 from anabranch.replay.gaps import Gap, LogEvidence, explain_gap
 
 pytestmark = pytest.mark.kafka
@@ -63,7 +63,7 @@ def test_every_range_is_told_as_consumers_see_it(kafka: KafkaForTests, topic: st
 
 def test_fetches_of_one_batch_each_tell_the_same(kafka: KafkaForTests, topic: str) -> None:
     sizes: list[int] = []
-    evidence, size = scan_log(KafkaAccess(kafka.bootstrap), CLIENT, topic, {0: (0, 135)}, Pace(1, sizes.append))
+    evidence, size = scan_log(KafkaAccess(kafka.bootstrap), CLIENT, topic, {0: (0, 135)}, ScanPace(1, sizes.append))
     assert evidence[0] == scanned(kafka, topic, 0, 135)
     assert (len(sizes), sum(sizes)) == (35, size)
 

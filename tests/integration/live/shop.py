@@ -14,8 +14,8 @@ from typing import Any
 from pyiceberg.table import Table
 from tests.fixtures.broker import KafkaForTests, Record
 
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.project.scaffold import plan_project, write_project
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 RATES = {"EUR": "1.0000", "USD": "0.9200", "GBP": "1.1700", "CHF": "1.0500"}
 NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
@@ -29,7 +29,7 @@ POISON = (
 )
 
 
-def shop_project(folder: Path, kafka: KafkaForTests, topic: str, table: str = "shop.orders") -> Workplace:
+def shop_project(folder: Path, kafka: KafkaForTests, topic: str, table: str = "shop.orders") -> ProjectContext:
     """The project that `anabranch init` writes, on the test run's broker and with a topic of its own."""
     write_project(plan_project(folder, "shop"))
     settings = folder / "anabranch.yaml"
@@ -39,7 +39,7 @@ def shop_project(folder: Path, kafka: KafkaForTests, topic: str, table: str = "s
     text = text.replace("consumerGroup: shop-orders", f"consumerGroup: {topic}-group")
     text = text.replace("table: shop.orders", f"table: {table}")
     orders.write_text(text)
-    return open_workplace(folder, "dev")
+    return open_project(folder, "dev")
 
 
 def orders(numbers: Iterable[int], seed: int = 7) -> list[dict[str, Any]]:
@@ -121,10 +121,10 @@ def assert_tiled(offsets: list[Mapping[str, list[int]]], ends: Mapping[int, int]
     assert reached == dict(ends)
 
 
-def assert_exact(kafka: KafkaForTests, workplace: Workplace, topic: str) -> None:
+def assert_exact(kafka: KafkaForTests, project_context: ProjectContext, topic: str) -> None:
     """Table and quarantine hold what the topic holds: nothing missing, nothing twice."""
     records = kafka.read_all(topic)
-    catalog = workplace.catalog.open()
+    catalog = project_context.catalog.open()
     found, wanted = rows_of(catalog.load_table("shop.orders")), expected_rows(records)
     assert found == wanted, f"missing {wanted - found}, too many {found - wanted}"
     assert set_aside(catalog.load_table("shop.orders__quarantine")) == poisoned(records)

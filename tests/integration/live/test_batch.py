@@ -30,22 +30,22 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.kafka.progress import GroupProgress
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic
-from anabranch.adapters.spark.faults import TransformFailedError
-from anabranch.adapters.spark.quarantine import Quarantine, QuarantineFullError
-from anabranch.adapters.spark.target_table import ensure_target
-from anabranch.adapters.spark.transform import load_transform
-from anabranch.adapters.spark.zones import SparkZoneCounter
+from anabranch.adapters.spark.source.zone_counter import SparkZoneCounter
+from anabranch.adapters.spark.transform.errors import TransformFailedError
+from anabranch.adapters.spark.transform.load import load_transform
+from anabranch.adapters.spark.write.quarantine import QuarantineFullError, QuarantineTable
+from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.app.project_context import ProjectContext
 from anabranch.contract.load import load_pipelines
 from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import OutOfStepError, TopicRecreatedError
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.progress import ProgressKeeper, load_progress
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.topic import same_topic
-from anabranch.plan.axis import EPOCH
+from anabranch.plan.offsets.zones import Zone, combine
 from anabranch.plan.slices import Slice
-from anabranch.plan.zones import Zone, combine
-from anabranch.wiring.workplace import Workplace
+from anabranch.plan.target_range import EPOCH
 
 PATIENCE = 600
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
@@ -54,14 +54,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 class LiveHere:
     """Live of one pipeline in this process, on the test run's session and catalog."""
 
-    def __init__(self, spark: SparkForTests, kafka: KafkaForTests, workplace: Workplace, topic: str) -> None:
-        self.spark, self.kafka, self.workplace, self.topic = spark, kafka, workplace, topic
-        self.pipeline = load_pipelines(workplace.loaded)["orders"].pipeline
-        self.transform = load_transform(workplace.folder, self.pipeline)
+    def __init__(self, spark: SparkForTests, kafka: KafkaForTests, project_context: ProjectContext, topic: str) -> None:
+        self.spark, self.kafka, self.project_context, self.topic = spark, kafka, project_context, topic
+        self.pipeline = load_pipelines(project_context.loaded)["orders"].pipeline
+        self.transform = load_transform(project_context.folder, self.pipeline)
         self.columns = ensure_target(spark.session, spark.catalog, self.pipeline, self.transform)
-        Quarantine(spark.catalog, self.pipeline).prepare(spark.session)
-        self.checkpoint = workplace.state.resolve() / "checkpoint"
-        self.progress = workplace.state / "progress.json"
+        QuarantineTable(spark.catalog, self.pipeline).prepare(spark.session)
+        self.checkpoint = project_context.state.resolve() / "checkpoint"
+        self.progress = project_context.state / "progress.json"
         self.zones: list[Zone] = []
         """What live has told of each batch that it wrote."""
 
@@ -75,7 +75,7 @@ class LiveHere:
 
     def run(self, until: Callable[[BatchWriter], bool], max_offsets: int = 700) -> BatchWriter:
         """Run a query until that holds or it ends by itself."""
-        client = self.workplace.kafka.client("tests")
+        client = self.project_context.kafka.client("tests")
         topic = describe_topic(client, self.topic)
         with GroupProgress(client, self.pipeline.spec.consumer_group, self.topic) as group:
             keeper = ProgressKeeper(self.progress, group.commit, lambda _words: None)
@@ -92,8 +92,8 @@ class LiveHere:
                 keep_zones=self.zones.extend,
             )
             starting = starting_offsets(topic, last_live_commit(self.table, "orders"))
-            pace = Pace(0.1, max_offsets)
-            kafka = self.workplace.kafka
+            pace = LivePace(0.1, max_offsets)
+            kafka = self.project_context.kafka
             query = start_query(self.spark.session, kafka, "orders", topic, starting, self.checkpoint, pace, writer)
             try:
                 eventually(lambda: not query.isActive or until(writer), PATIENCE)
@@ -103,9 +103,9 @@ class LiveHere:
         return writer
 
     def built_zones(self) -> tuple[Zone, ...]:
-        client = describe_topic(self.workplace.kafka.client("tests"), self.topic)
+        client = describe_topic(self.project_context.kafka.client("tests"), self.topic)
         counter = SparkZoneCounter(
-            self.spark.session, self.workplace.kafka, self.pipeline.spec, client, "anabranch-zones-test"
+            self.spark.session, self.project_context.kafka, self.pipeline.spec, client, "anabranch-zones-test"
         )
         ends = {partition: (0, end) for partition, end in self.ends().items() if end}
         return combine(counter.count(Slice("all", ends)))
@@ -143,9 +143,9 @@ class LiveHere:
 def live(spark: SparkForTests, kafka: KafkaForTests, tmp_path: Path) -> LiveHere:
     topic = kafka.create_topic(kafka.unique_name("orders"), 3)
     table = f"live.{topic.replace('-', '_')}"
-    workplace = shop_project(tmp_path / "shop", kafka, topic, table=table)
-    workplace.state.mkdir()
-    return LiveHere(spark, kafka, workplace, topic)
+    project_context = shop_project(tmp_path / "shop", kafka, topic, table=table)
+    project_context.state.mkdir()
+    return LiveHere(spark, kafka, project_context, topic)
 
 
 Counted = dict[int, tuple[int, int, int, int, int]]
@@ -254,12 +254,12 @@ def test_too_much_poison_ends_the_query_before_anything_of_the_batch_is_written(
 
 
 def test_a_transform_that_fails_on_a_record_ends_the_query_with_its_line(live: LiveHere) -> None:
-    file = live.workplace.folder / "transforms" / "orders.py"
+    file = live.project_context.folder / "transforms" / "orders.py"
     text = file.read_text()
     broken = text.replace('"customer",', 'F.col("customer").cast("int").cast("string").alias("customer"),')
     assert broken != text
     file.write_text(broken)
-    live.transform = load_transform(live.workplace.folder, live.pipeline)
+    live.transform = load_transform(live.project_context.folder, live.pipeline)
     live.kafka.produce(live.topic, orders(range(1, 20)))
 
     ended = live.run(lambda writer: writer.last is not None)

@@ -12,11 +12,11 @@ import pytest
 from tests.fixtures.broker import KafkaForTests, embedded_kafka, eventually
 from tests.integration.live.shop import expected_rows, orders, rows_of, shop_project
 
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
 from anabranch.live.status import LiveState
 
-PACE = Pace(0.2, 400)
+PACE = LivePace(0.2, 400)
 PATIENCE = 300
 pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
 
@@ -34,15 +34,15 @@ def test_a_broker_that_goes_and_a_jvm_that_dies_are_named_and_nothing_is_lost(
     broker: KafkaForTests, tmp_path: Path
 ) -> None:
     topic, name = broker.create_topic("shop", 3), f"Kafka at {broker.bootstrap}"
-    workplace = shop_project(tmp_path / "shop", broker, topic)
-    live = LivePipeline(workplace, "orders")
+    project_context = shop_project(tmp_path / "shop", broker, topic)
+    live = LivePipeline(project_context, "orders")
 
     def caught_up() -> bool:
         lag = live.status().lag
         return lag is not None and lag.total == 0
 
     def exact() -> bool:
-        table = workplace.catalog.open().load_table("shop.orders")
+        table = project_context.catalog.open().load_table("shop.orders")
         return rows_of(table) == expected_rows(broker.read_all(topic))
 
     try:

@@ -25,17 +25,17 @@ from tests.integration.live.shop import (
     shop_project,
 )
 
+from anabranch.app.project_context import ProjectContext
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_pipelines
 from anabranch.live.errors import DidNotStartError, UnknownPipelineError
 from anabranch.live.lock import is_free
-from anabranch.live.pace import Pace
+from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline, Stopped
 from anabranch.live.status import LiveState
-from anabranch.wiring.workplace import Workplace
 
 PATIENCE = 600.0
-PACE = Pace(0.2, 400)
+PACE = LivePace(0.2, 400)
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(3000)]
 
 
@@ -45,15 +45,15 @@ def topic(kafka: KafkaForTests) -> str:
 
 
 @pytest.fixture
-def workplace(kafka: KafkaForTests, tmp_path: Path, topic: str) -> Iterator[Workplace]:
+def project_context(kafka: KafkaForTests, tmp_path: Path, topic: str) -> Iterator[ProjectContext]:
     made = shop_project(tmp_path / "shop", kafka, topic)
     yield made
     LivePipeline(made, "orders").stop(patience=0)
 
 
-def command(workplace: Workplace, *arguments: str, of: str = "live") -> subprocess.CompletedProcess[str]:
+def command(project_context: ProjectContext, *arguments: str, of: str = "live") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "anabranch", of, *arguments, "orders", "--project", str(workplace.folder)],
+        [sys.executable, "-m", "anabranch", of, *arguments, "orders", "--project", str(project_context.folder)],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -78,9 +78,9 @@ def caught_up(live: LivePipeline) -> bool:
 
 @pytest.mark.long
 def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
-    kafka: KafkaForTests, topic: str, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+    kafka: KafkaForTests, topic: str, project_context: ProjectContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = LivePipeline(workplace, "orders")
+    live = LivePipeline(project_context, "orders")
     assert live.status().state is LiveState.STOPPED
     points = ("live.commit.after:2", "live.commit.before", "live.quarantine.after", "live.group.before")
     for number, point in enumerate(points[: examples(usual=1, soak=4)]):
@@ -97,34 +97,34 @@ def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
     final = live.start(PACE, patience=PATIENCE)
     kafka.produce(topic, orders(range(4001, 4301)))
     eventually(lambda: caught_up(live), PATIENCE)
-    _look_as_a_user(workplace, final.pid)
+    _look_as_a_user(project_context, final.pid)
     assert live.stop(patience=PATIENCE) is Stopped.AT_BATCH_BOUNDARY
     assert live.stop() is Stopped.WAS_NOT_RUNNING
     assert live.status().state is LiveState.STOPPED
 
-    assert_exact(kafka, workplace, topic)
-    commits = live_offsets(workplace.catalog.open().load_table("shop.orders"))
+    assert_exact(kafka, project_context, topic)
+    commits = live_offsets(project_context.catalog.open().load_table("shop.orders"))
     ends = group_offsets(kafka, f"{topic}-group", topic)
     assert_tiled(commits, ends)
-    _look_at_zones(workplace, topic, kafka)
+    _look_at_zones(project_context, topic, kafka)
 
-    _break_the_transform(workplace)
+    _break_the_transform(project_context)
     with pytest.raises(DidNotStartError, match=r"transforms/orders\.py:1: ZeroDivisionError.*transform\.unloadable"):
-        LivePipeline(workplace, "orders").start(PACE, patience=PATIENCE)
-    found = command(workplace, "status", "-o", "json")
+        LivePipeline(project_context, "orders").start(PACE, patience=PATIENCE)
+    found = command(project_context, "status", "-o", "json")
     told = json.loads(found.stdout)
     assert (found.returncode, told["state"], told["error"]["code"]) == (1, "failed", "transform.unloadable")
-    assert_exact(kafka, workplace, topic)
+    assert_exact(kafka, project_context, topic)
 
 
-def _look_at_zones(workplace: Workplace, topic: str, kafka: KafkaForTests) -> None:
+def _look_at_zones(project_context: ProjectContext, topic: str, kafka: KafkaForTests) -> None:
     """The map holds what the last driver told before it stopped. What the killed ones lost is a hole, and is filled."""
-    found = command(workplace, "show", "-o", "json", of="zones")
+    found = command(project_context, "show", "-o", "json", of="zones")
     assert found.returncode == 0, found.stderr
     kept = json.loads(found.stdout)["partitions"]
     assert sum(each["counted"] for each in kept) >= 300
     assert "anabranch zones build orders" in found.stderr
-    built = command(workplace, "build", "-o", "json", of="zones")
+    built = command(project_context, "build", "-o", "json", of="zones")
     assert built.returncode == 0, built.stderr
     assert "100%" in built.stderr
     told = json.loads(built.stdout)["partitions"]
@@ -135,17 +135,17 @@ def _look_at_zones(workplace: Workplace, topic: str, kafka: KafkaForTests) -> No
     }
 
 
-def _look_as_a_user(workplace: Workplace, pid: int | None) -> None:
+def _look_as_a_user(project_context: ProjectContext, pid: int | None) -> None:
     """`live status` while it runs, and `live start` once more, which changes nothing."""
-    again = command(workplace, "start", "-o", "json")
-    found = command(workplace, "status", "-o", "json")
+    again = command(project_context, "start", "-o", "json")
+    found = command(project_context, "status", "-o", "json")
     assert (again.returncode, found.returncode) == (0, 0), again.stderr + found.stderr
     assert "running already" in again.stderr
     told = json.loads(found.stdout)
-    pipeline = load_pipelines(workplace.loaded)["orders"].pipeline
+    pipeline = load_pipelines(project_context.loaded)["orders"].pipeline
     assert told["state"] == "running"
     assert told["pid"] == pid == json.loads(again.stdout)["pid"]
-    assert told["code"] == told["code_on_disk"] == code_digest(workplace.folder, pipeline)
+    assert told["code"] == told["code_on_disk"] == code_digest(project_context.folder, pipeline)
     assert told["code_differs"] is False
     assert told["lag"]["total"] == 0
     assert set(told["lag"]["partitions"]) == {"0", "1", "2"}
@@ -155,11 +155,11 @@ def _look_as_a_user(workplace: Workplace, pid: int | None) -> None:
     assert told["event_time"].startswith("2025-06-01T")
     assert told["group_error"] is None
     assert told["error"] is None
-    assert command(workplace, "status").returncode == 0
+    assert command(project_context, "status").returncode == 0
 
 
-def _break_the_transform(workplace: Workplace) -> None:
-    file = workplace.folder / "transforms" / "orders.py"
+def _break_the_transform(project_context: ProjectContext) -> None:
+    file = project_context.folder / "transforms" / "orders.py"
     file.write_text("1 / 0\n" + file.read_text())
 
 
@@ -186,14 +186,14 @@ def test_a_jvm_that_outlives_its_driver_keeps_the_lock(tmp_path: Path) -> None:
 
 
 def test_what_can_not_start_says_so_at_once(kafka: KafkaForTests, tmp_path: Path) -> None:
-    workplace = shop_project(tmp_path / "shop", kafka, kafka.unique_name("nosuch"))
+    project_context = shop_project(tmp_path / "shop", kafka, kafka.unique_name("nosuch"))
 
     with pytest.raises(UnknownPipelineError, match="order'"):
-        LivePipeline(workplace, "order")
+        LivePipeline(project_context, "order")
     with pytest.raises(DidNotStartError, match=r"There is no topic nosuch-.*kafka\.topic-missing"):
-        LivePipeline(workplace, "orders").start(patience=PATIENCE)
-    refused = command(workplace, "status", "-o", "json")
+        LivePipeline(project_context, "orders").start(patience=PATIENCE)
+    refused = command(project_context, "status", "-o", "json")
     told = json.loads(refused.stdout)
     assert (refused.returncode, told["state"]) == (1, "failed")
     assert told["error"]["code"] == "kafka.topic-missing"
-    assert not list((workplace.state / "warehouse").rglob("*.parquet"))
+    assert not list((project_context.state / "warehouse").rglob("*.parquet"))

@@ -15,10 +15,10 @@ from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, HOUR, JUNE, Shop, every
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.app.project_context import open_project
 from anabranch.cli.main import main
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_pipelines
-from anabranch.wiring.workplace import open_workplace
 
 pytestmark = pytest.mark.kafka
 
@@ -67,8 +67,8 @@ def test_advice_follows_what_is_so(plan_shop: Shop, capsys: pytest.CaptureFixtur
     assert shop.fingerprint() == untouched, "advice changes nothing"
 
     # Live is restarted by the code on disk: then it has two codes in its history, and the newer is the right one.
-    workplace = open_workplace(shop.folder)
-    code = code_digest(shop.folder, load_pipelines(workplace.loaded)["orders"].pipeline)
+    project_context = open_project(shop.folder)
+    code = code_digest(shop.folder, load_pipelines(project_context.loaded)["orders"].pipeline)
     shop.write("orders", [JUNE], {**said, props.OFFSETS: props.write_offsets({0: (144, 144)}), props.CODE: code})
     assert advised(shop, contract, capsys)["live"] == "mended"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.integration.plan.shop import DAY, JUNE, MINUTE, Shop, every
 
+from anabranch.app.project_context import open_project
 from anabranch.cli.main import main
 from anabranch.gates.evidence import newest_evidence
-from anabranch.wiring.workplace import open_workplace
 
 pytestmark = pytest.mark.kafka
 
@@ -44,7 +44,7 @@ def test_an_estimate_is_priced_kept_and_told_by_plan(plan_shop: Shop, capsys: py
     meters = {each["meter"]: each for each in estimate["meters"]}
     assert meters["brokerEgress"]["quantity"] == round(planned["outlook"]["bytes"] / 2**30, 6)
     assert estimate["amount"] == pytest.approx(sum(each["amount"] for each in meters.values()), abs=1e-5)
-    with open_workplace(plan_shop.folder).store() as store:
+    with open_project(plan_shop.folder).store() as store:
         kept = newest_evidence(store.reader, "cost", f"plan/{planned['hash']}")
     assert kept is not None
     assert (kept.found["amount"], kept.found["currency"]) == (estimate["amount"], "USD")

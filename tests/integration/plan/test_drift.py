@@ -11,12 +11,12 @@ from pyiceberg.types import StringType
 from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, FOR_EVER, HOUR, JUNE, SECONDS, Shop, every
 
+from anabranch.app.planning import DriftGuard, ProjectInputs, plan_backfill
+from anabranch.app.project_context import open_project
 from anabranch.errors import AnabranchError
 from anabranch.plan.drift import Drift, PartitionsAdded
 from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Ranges
-from anabranch.wiring.planning import DriftGuard, ProjectPresent, plan_backfill
-from anabranch.wiring.workplace import open_workplace
 
 pytestmark = pytest.mark.kafka
 
@@ -35,8 +35,8 @@ class Run:
 
     def check(self, needed: Ranges | None = None) -> None:
         plan = self.planned.plan
-        workplace = open_workplace(self.shop.folder)
-        present = ProjectPresent(workplace, self.planned.asked.pipeline, plan)
+        project_context = open_project(self.shop.folder)
+        present = ProjectInputs(project_context, self.planned.asked.pipeline, plan)
         DriftGuard(
             plan,
             present,
@@ -60,7 +60,7 @@ def run(plan_shop: Shop) -> Run:
     plan_shop.table("orders")
     plan_shop.live("orders", [JUNE], {0: (0, 72)})
     contract = plan_shop.contract("orders", JUNE, JUNE + DAY)
-    planned = plan_backfill(open_workplace(plan_shop.folder), contract, now=JUNE + 30 * DAY)
+    planned = plan_backfill(open_project(plan_shop.folder), contract, now=JUNE + 30 * DAY)
     return Run(plan_shop, planned)
 
 

@@ -15,7 +15,7 @@ from tests.fixtures.broker import KafkaForTests
 from tests.integration.plan.shop import DAY, FOR_EVER, HOUR, JUNE, MINUTE, Event, Shop, every
 
 from anabranch.cli.main import main
-from anabranch.plan.file import read_plan_file
+from anabranch.plan.plan_file import read_plan_file
 
 pytestmark = pytest.mark.kafka
 

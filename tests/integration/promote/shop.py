@@ -25,15 +25,15 @@ from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.files import time_axis
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore, open_store
-from anabranch.plan.axis import PartitionRange, widen
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
-from anabranch.promote.promotion import ApprovedRun, Promotion, ValidatedRun, Waived
+from anabranch.plan.target_range import PartitionRange, widen
+from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
 from anabranch.promote.rollback import Rollback
 from anabranch.replay.staging import Staging, take_staging
-from anabranch.runs.hold import Hold, holding
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun
+from anabranch.runs.run_lease import RunLease, acquire_run_lease
 from anabranch.runs.states import Event
 
 TABLE = "shop.orders"
@@ -78,8 +78,8 @@ class Shop:
             pipeline="orders",
             contract="c" * 64,
             code=FIXED,
-            source=Source("orders", "uuid", 1, {0: ((0, 100),)}, {0: 100}),
-            target=Target(TABLE, base, "schema", self.partitions, None, None),
+            source=PlannedSource("orders", "uuid", 1, {0: ((0, 100),)}, {0: 100}),
+            target=PlannedTarget(TABLE, base, "schema", self.partitions, None, None),
             slices=(Slice("s00000", {0: (0, 100)}),),
         )
 
@@ -130,38 +130,38 @@ class Shop:
             self.plan.document(),
         )
         self.store.writer.submit(new, actor="ann")
-        with self.hold() as hold:
-            staging = take_staging(hold, self.plan, self.target)
+        with self.lease() as lease:
+            staging = take_staging(lease, self.plan, self.target)
             for hour in (2, 3):
                 self.write(hour, [hour * 100, hour * 100 + 1], "staged", branch=staging.branch)
             for event in (Event.START, Event.STAGE, Event.ACCEPT):
-                hold.move(event)
+                lease.transition(event)
 
     @contextmanager
-    def hold(self, holder: str = "driver") -> Iterator[Hold]:
-        with holding(self.store, self.run_id, holder=holder, actor="ann") as hold:
-            yield hold
+    def lease(self, holder: str = "driver") -> Iterator[RunLease]:
+        with acquire_run_lease(self.store, self.run_id, holder=holder, actor="ann") as lease:
+            yield lease
 
     def promote(self) -> int:
-        with self.hold() as hold:
-            return self.promotion(hold)()
+        with self.lease() as lease:
+            return self.promotion(lease)()
 
     @cached_property
     def promoter(self) -> IcebergTarget:
         """The client of whoever promotes, who remembers the commits it has read."""
         return self.target
 
-    def promotion(self, hold: Hold) -> Promotion:
-        staging = take_staging(hold, self.plan, self.promoter)
-        approved = ApprovedRun(ValidatedRun(self.plan, staging.snapshot), Waived("tests"))
-        return Promotion(hold, self.promoter, approved, staging, frozenset())
+    def promotion(self, lease: RunLease) -> Promotion:
+        staging = take_staging(lease, self.plan, self.promoter)
+        approved = ApprovedRun(ValidatedRun(self.plan, staging.snapshot), ApprovalNotRequired("tests"))
+        return Promotion(lease, self.promoter, approved, staging, frozenset())
 
     def roll_back(self) -> int:
-        with self.hold() as hold:
-            return self.rollback(hold)()
+        with self.lease() as lease:
+            return self.rollback(lease)()
 
-    def rollback(self, hold: Hold) -> Rollback:
-        return Rollback(hold, self.target, take_staging(hold, self.plan, self.target), _no_rows)
+    def rollback(self, lease: RunLease) -> Rollback:
+        return Rollback(lease, self.target, take_staging(lease, self.plan, self.target), _no_rows)
 
 
 def _no_rows(staging: Staging, note: object) -> int:

@@ -33,9 +33,9 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 def close(shop: Shop, now: datetime, forfeit: str | None = None) -> Any:
     kept: list[Mapping[str, object]] = []
-    with shop.hold() as hold:
+    with shop.lease() as lease:
         record = Closure(
-            hold,
+            lease,
             shop.plan,
             shop.target,
             certify=lambda: certify({}, {}, live_group="orders", live=LiveGroup("orders"), main_untouched=True),

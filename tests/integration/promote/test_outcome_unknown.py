@@ -15,7 +15,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import jdbc
 from anabranch.adapters.sql.store import open_store
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
-from anabranch.runs.hold import Hold
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
 
 BEFORE = former(0, 1, 2, 3, 4, 5)
@@ -29,10 +29,10 @@ class Scene:
     control: Relay
     """The way to the control database."""
 
-    def act(self, make: Callable[[Hold], Callable[[], int]], cut: Cut) -> int:
+    def act(self, make: Callable[[RunLease], Callable[[], int]], cut: Cut) -> int:
         """Promote or roll back, with the cut at its own commit and not at one that prepares staging."""
-        with self.shop.hold() as hold:
-            act = make(hold)
+        with self.shop.lease() as lease:
+            act = make(lease)
             self.catalog.cut = cut
             return act()
 

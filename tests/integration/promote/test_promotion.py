@@ -13,12 +13,12 @@ import pytest
 from tests.fixtures.properties import examples
 from tests.integration.promote.shop import BUGGY, STAGED, Rows, Shop, former, open_shop
 
-from anabranch.promote.history import CatchUp
-from anabranch.promote.promotion import BehindError, BlockedError, StagingChangedError
-from anabranch.promote.target import MovedError
+from anabranch.promote.history import StagingBehind
+from anabranch.promote.promotion import BlockedError, StagingBehindLiveError, StagingChangedError
+from anabranch.promote.target import ConcurrentCommitError
 from anabranch.replay.staging import take_staging
-from anabranch.runs.hold import LEASE
 from anabranch.runs.lease import SupersededError
+from anabranch.runs.run_lease import LEASE_DURATION
 from anabranch.runs.states import State
 
 OUTSIDE = former(0, 1, 4, 5)
@@ -61,9 +61,9 @@ def test_live_rows_of_the_same_code_inside_the_range_stay(shop: Shop) -> None:
 
 def test_live_rows_of_other_code_inside_the_range_must_be_caught_up_first(shop: Shop) -> None:
     late = shop.live(3, code=BUGGY)
-    with pytest.raises(BehindError) as refused:
+    with pytest.raises(StagingBehindLiveError) as refused:
         shop.promote()
-    assert isinstance(refused.value.behind, CatchUp)
+    assert isinstance(refused.value.behind, StagingBehind)
     assert [dict(commit.offsets) for commit in refused.value.behind.commits] == [{0: (late[0], late[0] + 1)}]
     assert shop.rows() == OUTSIDE + INSIDE + Counter([late])
     assert shop.store.reader.run("run1").state is State.VALIDATED
@@ -83,26 +83,26 @@ def test_a_foreign_commit_outside_the_range_passes(shop: Shop) -> None:
 
 
 def test_staging_that_changed_since_validation_is_refused(shop: Shop) -> None:
-    with shop.hold() as hold:
-        promotion = shop.promotion(hold)
+    with shop.lease() as lease:
+        promotion = shop.promotion(lease)
         shop.write(2, [1], "later", branch=promotion.staging.branch)
-        changed = take_staging(hold, shop.plan, shop.target)
+        changed = take_staging(lease, shop.plan, shop.target)
         with pytest.raises(StagingChangedError):
-            type(promotion)(hold, shop.target, promotion.approved, changed, frozenset())()
+            type(promotion)(lease, shop.target, promotion.approved, changed, frozenset())()
 
 
 def test_a_superseded_promoter_changes_nothing_even_if_it_never_asks_the_database(shop: Shop) -> None:
-    with shop.hold("zombie") as hold:
-        zombie = shop.promotion(hold)
+    with shop.lease("zombie") as lease:
+        zombie = shop.promotion(lease)
         survey, verdict = zombie._clear()
-        shop.store.writer.acquire("run1", "successor", LEASE, actor="bob", take_over=True)
-        lease = shop.store.reader.lease("run1")
-        successor = type(hold)(hold.reader, hold.writer, "run1", lease.epoch, "bob")
+        shop.store.writer.acquire("run1", "successor", LEASE_DURATION, actor="bob", take_over=True)
+        taken_over = shop.store.reader.lease("run1")
+        successor = type(lease)(lease.reader, lease.writer, "run1", taken_over.epoch, "bob")
         take_staging(successor, shop.plan, shop.target)
         from anabranch.promote.history import Author
         from anabranch.promote.target import CommitNote
 
-        with pytest.raises(MovedError):
+        with pytest.raises(ConcurrentCommitError):
             shop.target.join_in(survey, verdict.keep, zombie.staging, CommitNote("x", Author.PROMOTION, "run1", 1))
         with pytest.raises(SupersededError):
             zombie()

@@ -14,18 +14,18 @@ from tests.fixtures.spark import CATALOG, SparkForTests
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.adapters.spark.measures import measure
+from anabranch.adapters.spark.validate.measures import measure
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
-from anabranch.plan.axis import Grain, PartitionRange, TimeAxis, ordinal
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
+from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, ordinal
 from anabranch.project.model import Surroundings
 from anabranch.replay.ledger import Account, SliceAccount
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.validate.judge import judge
 from anabranch.validate.report import Report
-from anabranch.validate.result import Outcome, Result
+from anabranch.validate.result import CheckOutcome, Result
+from anabranch.validate.verdict import reach_verdict
 
 TEN = datetime(2025, 6, 1, 10, tzinfo=timezone.utc)
 AT = datetime(2025, 6, 2, tzinfo=timezone.utc)
@@ -94,8 +94,8 @@ class Scene:
 
     def plan(self) -> Plan:
         slices = tuple(Slice(name, _offsets(orders)) for name, orders in HALVES.items())
-        source = Source("shop.orders", "uuid", 1, {0: ((PER_HOUR, 3 * PER_HOUR),)}, {})
-        target = Target(self.table, self.base, self.schema, RANGE, RANGE.start, RANGE.end)
+        source = PlannedSource("shop.orders", "uuid", 1, {0: ((PER_HOUR, 3 * PER_HOUR),)}, {})
+        target = PlannedTarget(self.table, self.base, self.schema, RANGE, RANGE.start, RANGE.end)
         return Plan("orders", "contract", "code", source, target, slices)
 
     def stage(self, run: str) -> None:
@@ -147,7 +147,7 @@ class Scene:
         )
         staged = self.target().staged(branch, self.base)
         accounts = [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in staged]
-        return judge(measures, plan, contract, pipeline, accounts, run=run, at=AT)
+        return reach_verdict(measures, plan, contract, pipeline, accounts, run=run, at=AT)
 
     def contract(self) -> Backfill:
         spec = {
@@ -195,12 +195,12 @@ def make_scene(spark: SparkForTests, table: str, folder: Path) -> Scene:
     return replace(scene, base=snapshot.snapshot_id, schema=schema_digest(loaded))
 
 
-def outcomes(report: Report) -> dict[str, Outcome]:
+def outcomes(report: Report) -> dict[str, CheckOutcome]:
     return {result.check: result.outcome for result in report.results}
 
 
-def not_passed(report: Report) -> dict[str, Outcome]:
-    return {name: outcome for name, outcome in outcomes(report).items() if outcome is not Outcome.PASSED}
+def not_passed(report: Report) -> dict[str, CheckOutcome]:
+    return {name: outcome for name, outcome in outcomes(report).items() if outcome is not CheckOutcome.PASSED}
 
 
 def result(report: Report, check: str) -> Result:

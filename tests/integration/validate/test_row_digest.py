@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.validation.rows import hashes, joined, sample, sums
+from anabranch.adapters.spark.validate.rows import hashes, joined, sample, sums
 from anabranch.validate.measures import Checksum
 
 pytestmark = [pytest.mark.long, pytest.mark.spark]

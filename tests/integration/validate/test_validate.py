@@ -13,12 +13,12 @@ import pytest
 from tests.fixtures.spark import CATALOG
 from tests.integration.validate.scene import BASE, HALVES, INSIDE, PER_HOUR, RANGE, Order, Scene, not_passed, result
 
-from anabranch.adapters.spark.validation.tables import SnapshotGoneError, TableReader, own_session
+from anabranch.adapters.spark.validate.tables import SnapshotGoneError, TableReader, own_session
 from anabranch.validate.report import Verdict
-from anabranch.validate.result import Outcome
+from anabranch.validate.result import CheckOutcome
 
 pytestmark = pytest.mark.spark
-FAILED, WARNED = Outcome.FAILED, Outcome.WARNED
+FAILED, WARNED = CheckOutcome.FAILED, CheckOutcome.WARNED
 FIXED = [replace(order, amount="99.90") if order.number == 15 else order for order in INSIDE]
 
 

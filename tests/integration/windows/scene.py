@@ -18,11 +18,11 @@ from tests.integration.windows.checker import Order, Rows, order_of
 from tests.scenarios.backfills import JUNE, NOW, Backfills, open_scene, write_scene
 from tests.scenarios.windowed_live import WindowedLive
 
-from anabranch.contract.kept_code import CodeStore
+from anabranch.app.backfill import BackfillRun
+from anabranch.contract.code_store import CodeStore
 from anabranch.live.windows import WindowWriter
 from anabranch.replay.staging import epoch_of
 from anabranch.runs.states import Event
-from anabranch.wiring.backfill import BackfillRun
 
 TABLE = "shop.revenue"
 CODE = """
@@ -85,8 +85,8 @@ class Revenue(Backfills):
         (folder / "transforms" / "revenue.sql").write_text(SQL)
         said = {"sql": "transforms/revenue.sql"} if sql else {"python": "transforms.revenue:transform"}
         (folder / "pipelines" / "revenue.yaml").write_text(json.dumps(_pipeline(topic, window, said)))
-        workplace = open_scene(folder, spark)
-        return cls(workplace, kafka, topic, workplace.store(), spark)
+        project_context = open_scene(folder, spark)
+        return cls(project_context, kafka, topic, project_context.store(), spark)
 
     @cached_property
     def windows(self) -> WindowedLive:
@@ -119,9 +119,9 @@ class Revenue(Backfills):
 
     def mend(self) -> None:
         """The corrected code in place of live's, which is kept as live keeps it."""
-        CodeStore.below(self.workplace.state, "revenue").keep(self.workplace.folder, self.pipeline)
+        CodeStore.below(self.project_context.state, "revenue").keep(self.project_context.folder, self.pipeline)
         for name, wrong, right in (("revenue.py", "FACTOR = 2", "FACTOR = 1"), ("revenue.sql", "* 2", "* 1")):
-            file = self.workplace.folder / "transforms" / name
+            file = self.project_context.folder / "transforms" / name
             file.write_text(file.read_text().replace(wrong, right))
 
     def plan_of(
@@ -131,9 +131,9 @@ class Revenue(Backfills):
         return self.plan(slices, control=control)
 
     def give_up(self, run: BackfillRun) -> None:
-        with run.hold() as hold:
-            hold.move(Event.CANCEL)
-            run.close(hold, NOW)
+        with run.lease() as lease:
+            lease.transition(Event.CANCEL)
+            run.close(lease, NOW)
 
     def staged(self, run: BackfillRun) -> Rows:
         return self.rows(max(run.target.branches(run.run_id), key=epoch_of))

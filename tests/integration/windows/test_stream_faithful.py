@@ -16,14 +16,14 @@ from tests.integration.windows.scene import Revenue, at, sold
 from tests.scenarios.windowed_live import LATENESS
 
 from anabranch.adapters.checkpoints.log import batches_done
-from anabranch.adapters.spark.stream_slices import OtherStateError
-from anabranch.adapters.spark.stream_state import compare_states
+from anabranch.adapters.spark.windows.stream_slices import OtherStateError
+from anabranch.adapters.spark.windows.stream_state import compare_states
+from anabranch.app.backfill import BackfillRun
+from anabranch.app.slice_writers import stream_place
+from anabranch.app.stream_states import find_pair
 from anabranch.cli.main import main
 from anabranch.validate.report import Report, Verdict
-from anabranch.validate.result import Outcome, Result
-from anabranch.wiring.backfill import BackfillRun
-from anabranch.wiring.slice_writers import stream_place
-from anabranch.wiring.stream_states import find_pair
+from anabranch.validate.result import CheckOutcome, Result
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 HOUR, HALF = timedelta(hours=1), timedelta(minutes=30)
@@ -83,7 +83,7 @@ def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
     run = shop.plan_of(at(2), at(4), slices=2, strategy="stream-faithful")
     assert run.plan.stream is not None
     assert [sum(end - start for start, end in piece.offsets.values()) for piece in run.plan.slices] == [12, 6, 6]
-    listed = ["checkpoints", "revenue", "--project", str(shop.workplace.folder), "-o", "json"]
+    listed = ["checkpoints", "revenue", "--project", str(shop.project_context.folder), "-o", "json"]
     assert main([*listed, "--before", "2025-06-01T02:00:00Z"]) == 0
     assert json.loads(capsys.readouterr().out)["last_good_stream"] == run.plan.stream.checkpoint
 
@@ -91,7 +91,7 @@ def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
         shop.apply(run)
     with dying_at(monkeypatch, "slice.commit.after:2"):
         shop.apply(shop.again(run.run_id))
-    place = stream_place(shop.workplace, run.run_id)
+    place = stream_place(shop.project_context, run.run_id)
     assert [batches_done(place / epoch) for epoch in ("e1", "e2")] == [[0], [0, 1]], "each died before Spark knew"
     run = shop.again(run.run_id)
     report = shop.apply(run)
@@ -104,7 +104,7 @@ def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
     assert passed >= booked > 0, "both the stream and the ledger read through the meter, which holds the limit"
     told = late_events(report)
     records = {(r.partition, r.offset): order_of(r) for r in shop.kafka.read_all(shop.topic)}
-    assert told.outcome is Outcome.PASSED
+    assert told.outcome is CheckOutcome.PASSED
     assert {records[row["partition"], row["offset"]] for row in told.sample} == set(model.late)
 
     compare_with_live(shop, run)
@@ -123,7 +123,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
     for orders in shop.batches()[:4]:
         model.batch(orders)
     third = next(each.name for each in shop.windows.kept.all() if each.batch == 3)
-    compared = compare_states(session, *find_pair(shop.workplace, shop.pipeline, run.run_id, third))
+    compared = compare_states(session, *find_pair(shop.project_context, shop.pipeline, run.run_id, third))
     assert (compared.same_place, compared.agree) == (True, False)
     [store] = compared.stores
     assert (store.same, store.only_a, store.only_b) == (0, 0, 0)
@@ -133,7 +133,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
         assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {
             "sum": (ours["sum"], 2 * ours["sum"])
         }
-    assert compare_states(session, *find_pair(shop.workplace, shop.pipeline, third, third)).agree
+    assert compare_states(session, *find_pair(shop.project_context, shop.pipeline, third, third)).agree
 
 
 def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_but_the_batches(
@@ -155,7 +155,7 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
 
     exact = shop.plan_of(at(2), at(4), slices=1, strategy="batch-exact")
     told = late_events(shop.apply(exact))
-    assert told.outcome is Outcome.WARNED
+    assert told.outcome is CheckOutcome.WARNED
     assert told.found.startswith("3 events")
     whole = between(shop.staged(exact), 1, 4)
     orders: list[Order] = shop.orders()
@@ -169,7 +169,7 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
 
 
 def test_code_that_keeps_another_state_is_refused_with_the_way_out(shop: Revenue) -> None:
-    file = shop.workplace.folder / "transforms" / "revenue.py"
+    file = shop.project_context.folder / "transforms" / "revenue.py"
     more = 'F.count("*").alias("orders"), F.max("amount").alias("most")'
     right = file.read_text()
     changed = right.replace('F.count("*").alias("orders")', more)

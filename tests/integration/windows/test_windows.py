@@ -14,11 +14,11 @@ from tests.integration.windows.checker import Order, Rows, fixed_windows, order_
 from tests.integration.windows.scene import Revenue, at, sold
 from tests.scenarios.windowed_live import LATENESS
 
-from anabranch.plan.completeness import Proof
-from anabranch.plan.windows import WindowsOpenError
-from anabranch.validate.charges import Charge
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.strategies.event_windows import WindowsOpenError
+from anabranch.validate.attribution import Attribution
 from anabranch.validate.report import Verdict
-from anabranch.validate.result import Outcome
+from anabranch.validate.result import CheckOutcome
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 HOUR, TEN = timedelta(hours=1), timedelta(minutes=10)
@@ -78,7 +78,7 @@ def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     shop.promote(run)
     assert shop.rows() == live_rows - between(live_rows, 0, 3) + between(fixed, 0, 3)
     [told] = [result for result in report.results if result.check == "late events"]
-    assert told.outcome is Outcome.WARNED
+    assert told.outcome is CheckOutcome.WARNED
     assert told.found.startswith("3 events")
     records = {(r.partition, r.offset): order_of(r) for r in kafka.read_all(shop.topic)}
     assert {records[row["partition"], row["offset"]] for row in told.sample} == gone
@@ -94,7 +94,7 @@ def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     noise = {window for window in by_live | by_control if by_live.get(window) != by_control.get(window)}
     assert second.charges is not None
     assert noise
-    assert second.charges.total == Charge(len(by_control) - len(noise), len(noise), len(noise))
+    assert second.charges.total == Attribution(len(by_control) - len(noise), len(noise), len(noise))
 
 
 def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> None:

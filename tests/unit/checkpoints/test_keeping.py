@@ -11,8 +11,8 @@ import pytest
 from tests.unit.checkpoints.tree import TOPIC, add_state, spark_checkpoint
 
 from anabranch.adapters.checkpoints import copying
+from anabranch.adapters.checkpoints.checkpoint_store import MANIFEST, KeptCheckpoints, KeptUnreadableError
 from anabranch.adapters.checkpoints.copying import CheckpointIncompleteError, copy_cut, made_whole
-from anabranch.adapters.checkpoints.kept import MANIFEST, KeptCheckpoints, KeptUnreadableError
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, batches_done, query_id
 from anabranch.contract.pipeline import StateKeeping
 from anabranch.live.checkpoint_keeping import CheckpointKeeper

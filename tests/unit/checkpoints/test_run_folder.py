@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.unit.checkpoints.tree import TOPIC, add_state, spark_checkpoint
 
-from anabranch.adapters.checkpoints.kept import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import batch_offsets, batches_done, begin_batch, notes_of, query_id
 from anabranch.adapters.checkpoints.run_folder import CheckpointGoneError, RunFolder, newest_epoch
-from anabranch.plan.stream import COLD, StreamCheckpoint, StreamStart
+from anabranch.plan.strategies.stream_start import COLD, StreamCheckpoint, StreamStart
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 

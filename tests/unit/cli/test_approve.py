@@ -11,15 +11,15 @@ import pytest
 from tests.fixtures.project import no_connection
 from tests.unit.plan.world import NOW, World, hourly
 
+from anabranch.app.backfill import submit
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.cli.main import main
 from anabranch.gates.evidence import keep_evidence
-from anabranch.plan.file import write_plan_file
+from anabranch.plan.plan_file import write_plan_file
 from anabranch.plan.planner import Planned
-from anabranch.runs.hold import holding
 from anabranch.runs.journal import Outcome
+from anabranch.runs.run_lease import acquire_run_lease
 from anabranch.runs.states import Event
-from anabranch.wiring.backfill import submit
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 Command = Callable[..., tuple[int, dict[str, Any], str]]
 
@@ -36,24 +36,26 @@ def planned(tmp_path: Path) -> Planned:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, planned: Planned) -> Workplace:
-    return open_workplace(tmp_path / "shop")
+def project_context(tmp_path: Path, planned: Planned) -> ProjectContext:
+    return open_project(tmp_path / "shop")
 
 
 @pytest.fixture
-def run(workplace: Workplace, planned: Planned) -> str:
-    with workplace.store() as store:
+def run(project_context: ProjectContext, planned: Planned) -> str:
+    with project_context.store() as store:
         return submit(store, planned.plan, planned.asked.contract, now=NOW, actor="ann").id
 
 
 @pytest.fixture
-def command(workplace: Workplace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(
+    project_context: ProjectContext, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
     """Run a command as somebody: exit code, what it gave, and what it said."""
 
     def call(who: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
         monkeypatch.setenv("ANABRANCH_ACTOR", who)
         with no_connection():
-            code = main([*arguments, "--project", str(workplace.folder), "-o", "json"])
+            code = main([*arguments, "--project", str(project_context.folder), "-o", "json"])
         printed = capsys.readouterr()
         return code, json.loads(printed.out) if printed.out else {}, printed.err
 
@@ -90,14 +92,14 @@ def test_approved_by_another_shown_and_revoked(command: Command, run: str, plann
 
 
 def test_a_plan_is_approved_before_it_runs_and_another_plan_is_not(
-    command: Command, workplace: Workplace, planned: Planned, tmp_path: Path
+    command: Command, project_context: ProjectContext, planned: Planned, tmp_path: Path
 ) -> None:
     file, other = tmp_path / "plan.json", tmp_path / "other.json"
     write_plan_file(file, planned)
-    write_plan_file(other, World(workplace.folder).plan([hourly(20)], code="c2"))
+    write_plan_file(other, World(project_context.folder).plan([hourly(20)], code="c2"))
     code, given, _ = command("bob", "approve", str(other))
     assert (code, given["run"], given["next"]) == (0, None, f"anabranch apply {other}")
-    with workplace.store() as store:
+    with project_context.store() as store:
         run = submit(store, planned.plan, planned.asked.contract, now=NOW, actor="ann").id
     assert approval(command, run)["words"].startswith("void: it was given to plan ")
     assert command("bob", "approve", str(file))[0] == 0
@@ -105,11 +107,11 @@ def test_a_plan_is_approved_before_it_runs_and_another_plan_is_not(
 
 
 def test_an_author_who_approved_the_plan_beforehand_is_found_out(
-    command: Command, workplace: Workplace, planned: Planned, tmp_path: Path
+    command: Command, project_context: ProjectContext, planned: Planned, tmp_path: Path
 ) -> None:
     write_plan_file(tmp_path / "plan.json", planned)
     assert command("ann", "approve", str(tmp_path / "plan.json"))[0] == 0
-    with workplace.store() as store:
+    with project_context.store() as store:
         run = submit(store, planned.plan, planned.asked.contract, now=NOW, actor="ann").id
     assert approval(command, run)["words"].startswith("void: it is by the run's author")
 
@@ -148,7 +150,7 @@ def test_an_override_has_a_reason(command: Command, run: str, arguments: tuple[s
 
 
 def test_the_runbook_says_what_is_not_measured_and_then_what_is(
-    command: Command, workplace: Workplace, run: str, planned: Planned
+    command: Command, project_context: ProjectContext, run: str, planned: Planned
 ) -> None:
     code, kept, _ = command("ann", "runbook", run)
     assert code == 0
@@ -162,7 +164,7 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
         f"None yet. Next: anabranch approve {run}",
     ):
         assert line in text
-    with workplace.store() as store:
+    with project_context.store() as store:
         found = {"records_per_second": 12500.0, "bottleneck": "decode"}
         keep_evidence(store.writer, "rehearsal", f"contract/{planned.plan.contract}", found, by="ann", good_until=None)
         keep_evidence(store.writer, "rehearsal", "contract/another", {"bottleneck": "write"}, by="ann", good_until=None)
@@ -177,28 +179,28 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
     assert planned.plan.hash in Path(kept["page"]).read_text()
 
 
-def promoted(workplace: Workplace, run: str) -> None:
+def promoted(project_context: ProjectContext, run: str) -> None:
     """As on record only: production is not looked at by what follows."""
-    with workplace.store() as store, holding(store, run, holder="test", actor="ann") as hold:
+    with project_context.store() as store, acquire_run_lease(store, run, holder="test", actor="ann") as lease:
         for event in (Event.START, Event.STAGE, Event.ACCEPT):
-            hold.move(event)
-        entry = hold.intend("promote", intent=f"{run}-promote-1")
-        hold.move(Event.PROMOTE)
-        hold.settle(entry, Outcome.SUCCEEDED, {"snapshot": 1})
-        hold.move(Event.FINISH_PROMOTION)
+            lease.transition(event)
+        entry = lease.record_intent("promote", intent=f"{run}-promote-1")
+        lease.transition(Event.PROMOTE)
+        lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": 1})
+        lease.transition(Event.FINISH_PROMOTION)
 
 
 def test_closing_within_the_rollback_horizon_names_its_end_and_changes_nothing(
-    command: Command, workplace: Workplace, run: str
+    command: Command, project_context: ProjectContext, run: str
 ) -> None:
-    promoted(workplace, run)
+    promoted(project_context, run)
     _, status, _ = command("ann", "status", run)
     code, _, said = command("ann", "close", run, "--yes")
     assert (code, "close.rollback-horizon" in said) == (3, True)
     assert status["rollback"]["ends_at"] in said
     assert command("ann", "status", run)[1]["state"] == "promoted"
     command("ann", "runbook", run)
-    text = (workplace.state / "runs" / run / "runbook.md").read_text()
+    text = (project_context.state / "runs" / run / "runbook.md").read_text()
     assert f"from {status['rollback']['ends_at'][:16].replace('T', ' ')} on, when the rollback horizon is over" in text
 
 
@@ -211,11 +213,11 @@ def test_forfeiting_a_rollback_has_a_reason(command: Command, run: str, argument
 
 
 def test_the_contracts_rollback_authority_counts_in_a_context_that_names_nobody(
-    command: Command, workplace: Workplace, run: str
+    command: Command, project_context: ProjectContext, run: str
 ) -> None:
-    file = workplace.folder / "anabranch.yaml"
+    file = project_context.folder / "anabranch.yaml"
     file.write_text(file.read_text().replace("rollback: [oncall]", "rollback: []", 1))
-    promoted(workplace, run)
+    promoted(project_context, run)
     code, _, said = command("eve", "rollback", run, "--yes")
     assert (code, "rollback.not-authority" in said) == (3, True)
     assert "oncall may roll back" in said

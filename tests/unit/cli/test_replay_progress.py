@@ -11,7 +11,7 @@ from rich.console import Console
 from anabranch.cli.replay_progress import ReplayProgress, duration, line, share
 from anabranch.cli.watching import Watching
 from anabranch.plan.slices import Slice
-from anabranch.replay.replayer import SliceDone, SliceProgress, Step
+from anabranch.replay.replayer import SliceDone, SlicePhase, SliceProgress
 from anabranch.replay.slice_ledger import SliceLedger
 
 FIRST, SECOND = (Slice(f"s0000{number}", {0: (number * 1000, number * 1000 + 1000)}) for number in range(2))
@@ -20,7 +20,7 @@ READING = ReplayProgress(
     100.0,
     total=2000,
     slice_=FIRST,
-    inside=SliceProgress(Step.READ, 250, 1000, 50_000_000),
+    inside=SliceProgress(SlicePhase.READ, 250, 1000, 50_000_000),
     bytes=50_000_000,
     replaying_since=100.0,
 )
@@ -42,7 +42,7 @@ def test_inside_the_first_slice_there_is_progress_and_time_left() -> None:
 
 
 def test_nothing_is_said_of_time_left_before_anything_was_read() -> None:
-    inside = SliceProgress(Step.READ, 0, 1000, 0)
+    inside = SliceProgress(SlicePhase.READ, 0, 1000, 0)
     assert line(replace(READING, inside=inside, bytes=0), 105.0) == "reading slice s00000  0 of 1,000 records"
 
 
@@ -53,7 +53,7 @@ def test_what_was_staged_before_and_a_pause_count_for_no_rate() -> None:
 
 
 def test_a_slice_that_reads_more_than_its_own_offsets_counts_by_its_share() -> None:
-    inside = SliceProgress(Step.WRITE, 3000, 3000, 0)
+    inside = SliceProgress(SlicePhase.WRITE, 3000, 3000, 0)
     assert replace(READING, inside=inside).done == 1000
     assert line(replace(READING, inside=inside), 105.0).startswith("writing slice s00000  3,000 of 3,000 records")
 
@@ -77,7 +77,7 @@ def test_off_a_terminal_phases_and_slices_are_lines_and_a_line_says_how_far_the_
     watch.phase("starting Spark")
     now[0] = 110.0
     watch.remaining([FIRST, SECOND])
-    watch.slice_progress(FIRST, SliceProgress(Step.READ, 500, 1000, 1_000_000))
+    watch.slice_progress(FIRST, SliceProgress(SlicePhase.READ, 500, 1000, 1_000_000))
     now[0] = 120.0
     assert watch.text() == "25 %  reading slice s00000  500 of 1,000 records  50 records/s  0.1 MB/s  30 s left"
     watch.slice_done(FIRST, SliceDone(1, SliceLedger(2_000_000, {})), 10.0)

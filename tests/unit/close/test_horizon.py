@@ -12,7 +12,7 @@ from anabranch.close.horizon import (
     require_rollback_given_up,
     rollback_horizon,
 )
-from anabranch.contract.backfill import Rollback
+from anabranch.contract.backfill import RollbackTerms
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.states import State
 
@@ -68,4 +68,4 @@ def test_a_reason_counts_within_the_horizon_only() -> None:
 def test_a_contract_without_a_horizon_has_the_default_of_a_week() -> None:
     assert horizon_length({"spec": {"rollback": {"authority": "lead"}}}) == WEEK
     assert horizon_length({"spec": {"rollback": {"authority": "lead", "horizon": "36h"}}}) == timedelta(hours=36)
-    assert "7d" in (Rollback.model_fields["horizon"].description or "")
+    assert "7d" in (RollbackTerms.model_fields["horizon"].description or "")

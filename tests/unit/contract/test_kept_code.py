@@ -10,7 +10,7 @@ from tests.unit.plan.world import pipeline
 
 from anabranch.cli.main import main
 from anabranch.contract.code import code_digest
-from anabranch.contract.kept_code import CodeNotKeptError, CodeStore, KeptCodeChangedError
+from anabranch.contract.code_store import CodeNotKeptError, CodeStore, KeptCodeChangedError
 from anabranch.contract.load import load_pipelines
 from anabranch.project.load import load_project
 from anabranch.project.scaffold import plan_project, write_project

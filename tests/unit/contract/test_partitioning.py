@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from anabranch.contract.event_window import EventWindow
 from anabranch.contract.partitioning import Density, PartitionField, default_unit, fields_of, time_problem
-from anabranch.contract.window import EventWindow
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

@@ -10,14 +10,14 @@ import pytest
 from anabranch.adapters.jvm.java import install_command
 from anabranch.cli.main import main
 from anabranch.doctor.examine import examine
-from anabranch.doctor.finding import Finding, Level, Subject
+from anabranch.doctor.finding import DoctorFinding, DoctorSubject, Level
 
-MACHINE = [Subject.PYTHON, Subject.JAVA, Subject.MEMORY, Subject.DISK, Subject.JARS]
-OUTSIDE = [Subject.KAFKA, Subject.CATALOG, Subject.DATABASE, Subject.SPARK]
-SLOW = {Subject.JARS, Subject.SPARK}
+MACHINE = [DoctorSubject.PYTHON, DoctorSubject.JAVA, DoctorSubject.MEMORY, DoctorSubject.DISK, DoctorSubject.JARS]
+OUTSIDE = [DoctorSubject.KAFKA, DoctorSubject.CATALOG, DoctorSubject.DATABASE, DoctorSubject.SPARK]
+SLOW = {DoctorSubject.JARS, DoctorSubject.SPARK}
 
 
-def by_subject(findings: list[Finding]) -> dict[str, Finding]:
+def by_subject(findings: list[DoctorFinding]) -> dict[str, DoctorFinding]:
     return {finding.subject: finding for finding in findings}
 
 
@@ -25,7 +25,7 @@ def test_outside_of_a_project_only_the_machine_is_looked_at_and_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    findings = list(examine(skip={Subject.JARS}))
+    findings = list(examine(skip={DoctorSubject.JARS}))
     assert [finding.subject for finding in findings] == ["python", "java", "memory", "disk", "project"]
     assert findings[-1].level is Level.YELLOW
     assert "only the machine" in findings[-1].says
@@ -38,9 +38,9 @@ def test_a_project_that_was_asked_for_and_is_not_there_is_red(tmp_path: Path) ->
 
 
 def test_every_subject_in_order_in_a_project(shop: Path) -> None:
-    started: list[Subject] = []
+    started: list[DoctorSubject] = []
     findings = list(examine(shop, skip=SLOW, starting=started.append))
-    wanted = [subject for subject in Subject if subject not in SLOW]
+    wanted = [subject for subject in DoctorSubject if subject not in SLOW]
     assert started == wanted
     assert [finding.subject for finding in findings] == [subject.value for subject in wanted]
 
@@ -85,7 +85,7 @@ def test_an_error_while_looking_is_that_looks_finding(tmp_path: Path, monkeypatc
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
     met: list[Exception] = []
-    java = by_subject(list(examine(skip={Subject.JARS}, met=met.append)))["java"]
+    java = by_subject(list(examine(skip={DoctorSubject.JARS}, met=met.append)))["java"]
     assert (java.level, java.remedy) == (Level.RED, install_command())
     assert [getattr(error, "code", None) for error in met] == ["java.missing"]
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.adapters.embedded.errors import StateUnreadableError
+from anabranch.adapters.embedded.errors import StackStateUnreadableError
 from anabranch.adapters.embedded.layout import Layout
 from anabranch.adapters.embedded.properties import broker_properties, render
 from anabranch.adapters.embedded.recovery import has_data, recover
@@ -45,5 +45,5 @@ def test_folders_of_two_clusters_are_not_mixed(tmp_path: Path) -> None:
     write_data(Layout(tmp_path), 1, "one")
     write_data(Layout(tmp_path), 2, "other")
 
-    with pytest.raises(StateUnreadableError, match="different clusters"):
+    with pytest.raises(StackStateUnreadableError, match="different clusters"):
         recover(Layout(tmp_path))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.adapters.embedded.errors import StateUnreadableError
+from anabranch.adapters.embedded.errors import StackStateUnreadableError
 from anabranch.adapters.embedded.state import Broker, Ports, Process, Stack, load, save
 
 STACK = Stack("cluster", (Broker(1, Ports(1001, 1002), Process(77, 1234.5)), Broker(2, Ports(1003, 1004))))
@@ -48,7 +48,7 @@ def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, change: dict[str, o
     save(path, STACK)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
 
-    with pytest.raises(StateUnreadableError, match=r"stack\.json"):
+    with pytest.raises(StackStateUnreadableError, match=r"stack\.json"):
         load(path)
 
 
@@ -57,7 +57,7 @@ def test_a_state_that_is_cut_short_is_refused(tmp_path: Path, text: str) -> None
     path = tmp_path / "stack.json"
     path.write_text(text)
 
-    with pytest.raises(StateUnreadableError) as caught:
+    with pytest.raises(StackStateUnreadableError) as caught:
         load(path)
 
     assert str(path) in caught.value.next_step

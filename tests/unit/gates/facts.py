@@ -9,14 +9,14 @@ from typing import Any
 
 from tests.unit.plan.world import World, hourly
 
-from anabranch.gates.compatibility import Operation, Outcome, Probe, document_of
+from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome, document_of
+from anabranch.gates.checks.observability import METRICS
+from anabranch.gates.checks.rollback import RehearsedRollback
+from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.evidence import Evidence
-from anabranch.gates.facts import ClosingReading, Facts, LiveReading, MetricsReading
-from anabranch.gates.observability import METRICS
-from anabranch.gates.rollback import RehearsedRollback
-from anabranch.gates.storage_path import StoragePath
-from anabranch.plan.completeness import Proof
-from anabranch.runs.audit import GENESIS, Anchor, Verdict
+from anabranch.gates.facts import ClosingReading, GateFacts, LiveReading, MetricsReading
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.runs.audit import GENESIS, Anchor, ChainVerdict
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -38,7 +38,7 @@ SAMPLE = {"sampled": 100, "bad": 0, "places": 8, "unread_places": 0, "first_bad"
 def probes(*changed: Probe) -> dict[str, Any]:
     """All operations work but these."""
     others = {each.operation: each for each in changed}
-    found = [others.get(each, Probe(each, Outcome.WORKS)) for each in Operation]
+    found = [others.get(each, Probe(each, ProbeOutcome.WORKS)) for each in Operation]
     return document_of(found, [], user="anonymous", topic="shop.orders")
 
 
@@ -48,7 +48,7 @@ def evidence(kind: str, found: dict[str, Any], age: timedelta = HOUR) -> Evidenc
     return Evidence(kind, "anything", at, at + timedelta(days=1), "ada", found)
 
 
-def good_facts(folder: Path) -> Facts:
+def good_facts(folder: Path) -> GateFacts:
     """Everything measured an hour ago and found good."""
     world = World.below(folder)
     contract: dict[str, Any] = {"budget": {"cost": 5.0, "bytesPerSecond": "1MiB"}}
@@ -69,14 +69,14 @@ def good_facts(folder: Path) -> Facts:
         "schema": SAMPLE,
         "rollback": ROLLBACK.document(),
     }
-    return Facts(
+    return GateFacts(
         now=NOW,
         plan=proven,
         contract=asked.backfill,
         pipeline=asked.pipeline,
         drifts=(),
         live=LiveReading(7, "group"),
-        closing=ClosingReading("runs", None, 2**40, Verdict(Anchor(0, GENESIS))),
+        closing=ClosingReading("runs", None, 2**40, ChainVerdict(Anchor(0, GENESIS))),
         residency="eu",
         metrics=MetricsReading("http://127.0.0.1:9464/metrics", METRICS),
         reaches=(),

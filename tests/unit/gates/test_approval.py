@@ -10,28 +10,28 @@ from pathlib import Path
 import pytest
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
-from anabranch.gates.approval import (
+from anabranch.gates.approval.approval import (
     GIVEN,
     REVOKED,
     TAKEN_OUT,
+    AcceptedStaging,
     Approval,
-    Flaw,
-    Judged,
-    Present,
-    Standing,
+    ApprovalContext,
+    ApprovalFlaw,
+    ApprovalStatus,
+    approval_status,
     given,
-    judge,
     read_approvals,
 )
-from anabranch.gates.approval_refusals import _KINDS, ApprovalError, ApprovalMissingError, explain, require_approval
+from anabranch.gates.approval.refusals import _KINDS, ApprovalError, ApprovalMissingError, explain, require_approval
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 UNTIL = NOW + timedelta(days=7)
-STAGED = Judged(41, "2 rows, 00ff")
-PRESENT = Present("ann", "p1", ("bob", "ann"), frozenset({41, 42}))
+STAGED = AcceptedStaging(41, "2 rows, 00ff")
+PRESENT = ApprovalContext("ann", "p1", ("bob", "ann"), frozenset({41, 42}))
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ def store(tmp_path: Path) -> Iterator[SqlRunStore]:
         yield opened
 
 
-def say(store: SqlRunStore, by: str, *, plan: str = "p1", contract: str = "c1", judged: Judged | None = STAGED) -> None:
+def say(
+    store: SqlRunStore, by: str, *, plan: str = "p1", contract: str = "c1", judged: AcceptedStaging | None = STAGED
+) -> None:
     store.writer.record_act(GIVEN, actor=by, details=given(plan, contract, judged, "looks right", UNTIL))
 
 
@@ -52,8 +54,8 @@ def fold(store: SqlRunStore) -> tuple[Approval, ...]:
     return read_approvals(store.reader.audit(), "c1", "p1")
 
 
-def flaw(store: SqlRunStore, present: Present = PRESENT, now: datetime = NOW) -> Flaw | None:
-    standing = judge(fold(store), present, now)
+def flaw(store: SqlRunStore, present: ApprovalContext = PRESENT, now: datetime = NOW) -> ApprovalFlaw | None:
+    standing = approval_status(fold(store), present, now)
     assert standing.approval is not None
     return standing.flaw
 
@@ -63,29 +65,31 @@ def test_an_approval_reads_back_as_it_was_given(store: SqlRunStore) -> None:
     [approval] = fold(store)
     assert (approval.by, approval.plan, approval.contract, approval.judged) == ("bob", "p1", "c1", STAGED)
     assert (approval.reason, approval.good_until, approval.end) == ("looks right", UNTIL, None)
-    assert judge([approval], PRESENT, NOW) == Standing(approval)
+    assert approval_status([approval], PRESENT, NOW) == ApprovalStatus(approval)
     assert store.reader.verify_audit().intact
 
 
 def test_nobody_has_said_anything(store: SqlRunStore) -> None:
     say(store, "bob", contract="of another backfill")
-    assert judge(fold(store), PRESENT, NOW) == Standing()
+    assert approval_status(fold(store), PRESENT, NOW) == ApprovalStatus()
 
 
 @pytest.mark.parametrize(
     ("present", "now", "expected"),
     [
-        (replace(PRESENT, plan="p2"), NOW, Flaw.PLAN_CHANGED),
-        (replace(PRESENT, author="bob"), NOW, Flaw.BY_AUTHOR),
-        (replace(PRESENT, approvers=("carol",)), NOW, Flaw.NOT_APPROVER),
-        (replace(PRESENT, grown_from=frozenset({43})), NOW, Flaw.STAGING_CHANGED),
-        (PRESENT, UNTIL, Flaw.EXPIRED),
+        (replace(PRESENT, plan="p2"), NOW, ApprovalFlaw.PLAN_CHANGED),
+        (replace(PRESENT, author="bob"), NOW, ApprovalFlaw.BY_AUTHOR),
+        (replace(PRESENT, approvers=("carol",)), NOW, ApprovalFlaw.NOT_APPROVER),
+        (replace(PRESENT, grown_from=frozenset({43})), NOW, ApprovalFlaw.STAGING_CHANGED),
+        (PRESENT, UNTIL, ApprovalFlaw.EXPIRED),
         (PRESENT, UNTIL - timedelta(microseconds=1), None),
         (replace(PRESENT, approvers=()), NOW, None),
         (replace(PRESENT, grown_from=None), NOW, None),
     ],
 )
-def test_what_voids_an_approval(store: SqlRunStore, present: Present, now: datetime, expected: Flaw | None) -> None:
+def test_what_voids_an_approval(
+    store: SqlRunStore, present: ApprovalContext, now: datetime, expected: ApprovalFlaw | None
+) -> None:
     say(store, "bob")
     assert flaw(store, present, now) is expected
 
@@ -100,7 +104,7 @@ def test_a_revocation_ends_what_came_before_it_of_the_same_plan_and_nothing_else
     take_back(store, "carol", plan="p2")
     assert flaw(store) is None
     take_back(store, "carol")
-    assert flaw(store) is Flaw.REVOKED
+    assert flaw(store) is ApprovalFlaw.REVOKED
     say(store, "bob")
     assert flaw(store) is None
     first, second = fold(store)
@@ -111,7 +115,7 @@ def test_a_revocation_ends_what_came_before_it_of_the_same_plan_and_nothing_else
 def test_an_older_approval_that_counts_goes_before_a_newer_one_that_does_not(store: SqlRunStore) -> None:
     say(store, "bob")
     say(store, "ann")
-    standing = judge(fold(store), PRESENT, NOW)
+    standing = approval_status(fold(store), PRESENT, NOW)
     assert standing.approval is not None
     assert (standing.approval.by, standing.holds) == ("bob", True)
 
@@ -121,7 +125,7 @@ def test_a_rollback_uses_the_approval_up(store: SqlRunStore) -> None:
     before = store.reader.audit()
     rolled_back = AuditRecord(9, before[-1].at, "ops", "r1", TAKEN_OUT, None, None, 1, "{}", "", "")
     [approval] = read_approvals([*before, rolled_back], "c1", "p1")
-    assert judge([approval], PRESENT, NOW).flaw is Flaw.ROLLED_BACK
+    assert approval_status([approval], PRESENT, NOW).flaw is ApprovalFlaw.ROLLED_BACK
 
 
 def test_every_reason_is_an_error_of_its_own_that_names_who_may_help(store: SqlRunStore) -> None:
@@ -130,16 +134,16 @@ def test_every_reason_is_an_error_of_its_own_that_names_who_may_help(store: SqlR
     take_back(store, "carol")
     [approval] = fold(store)
     with pytest.raises(ApprovalMissingError, match=f"Nobody has approved run {run.id}"):
-        require_approval(Standing(), run)
+        require_approval(ApprovalStatus(), run)
     codes = set()
-    for each in Flaw:
+    for each in ApprovalFlaw:
         with pytest.raises(ApprovalError) as refused:
-            require_approval(Standing(approval, each), run)
+            require_approval(ApprovalStatus(approval, each), run)
         assert explain(approval, each) in refused.value.what
         assert "somebody other than its author ann" in refused.value.next_step
         codes.add(refused.value.code)
-    assert len(codes) == len(Flaw) == len(_KINDS)
-    assert require_approval(Standing(approval), run) is approval
+    assert len(codes) == len(ApprovalFlaw) == len(_KINDS)
+    assert require_approval(ApprovalStatus(approval), run) is approval
 
 
 def submitted(store: SqlRunStore) -> Run:

@@ -13,13 +13,13 @@ from tests.unit.gates.facts import NOW, good_facts
 from anabranch.gates import binding
 from anabranch.gates.binding import Binding
 from anabranch.gates.evidence import Evidence
-from anabranch.gates.facts import Facts
+from anabranch.gates.facts import GateFacts
 
 ANOTHER = "f" * 64
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> GateFacts:
     folder: Path = tmp_path_factory.mktemp("binding")
     return good_facts(folder / "shop")
 
@@ -28,24 +28,24 @@ def kept(bound: Binding) -> Evidence:
     return Evidence("any", bound.subject, NOW, None, "ada", {"rate": 1, "about": dict(bound.about)})
 
 
-def budgeted(facts: Facts, **budget: Any) -> Facts:
+def budgeted(facts: GateFacts, **budget: Any) -> GateFacts:
     spec = facts.contract.spec
     assert spec.budget is not None
     changed = spec.model_copy(update={"budget": spec.budget.model_copy(update=budget)})
     return replace(facts, contract=facts.contract.model_copy(update={"spec": changed}))
 
 
-def rehearsal(facts: Facts) -> Binding:
+def rehearsal(facts: GateFacts) -> Binding:
     return binding.of_rehearsal(facts.plan, facts.contract)
 
 
-def test_a_rehearsal_counts_for_every_plan_of_its_contract(facts: Facts) -> None:
+def test_a_rehearsal_counts_for_every_plan_of_its_contract(facts: GateFacts) -> None:
     moved = replace(facts, plan=replace(facts.plan, target=replace(facts.plan.target, base=991)))
     assert moved.plan.hash != facts.plan.hash
     assert rehearsal(moved).holds(kept(rehearsal(facts))), "live went on, and the contract is the same"
 
 
-def test_a_rehearsal_does_not_count_for_another_contract_rate_code_or_topic(facts: Facts) -> None:
+def test_a_rehearsal_does_not_count_for_another_contract_rate_code_or_topic(facts: GateFacts) -> None:
     evidence, plan = kept(rehearsal(facts)), facts.plan
     others = {
         "contract": replace(facts, plan=replace(plan, contract=ANOTHER)),
@@ -59,7 +59,7 @@ def test_a_rehearsal_does_not_count_for_another_contract_rate_code_or_topic(fact
     assert rehearsal(facts).about["bytes_per_second"] == 2**20
 
 
-def test_what_was_measured_of_another_plan_user_or_table_does_not_count(facts: Facts) -> None:
+def test_what_was_measured_of_another_plan_user_or_table_does_not_count(facts: GateFacts) -> None:
     plan = facts.plan
     other = replace(plan, target=replace(plan.target, base=991))
     shape = partial(binding.of_rollback, table="uuid", schema="digest")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from anabranch.gates.colour import Colour
-from anabranch.gates.drill import DrillReport, Exercise, Seconds, answer
-from anabranch.gates.kept_topic import Keeping, KeptPartition, KeptTopic
-from anabranch.gates.retention import Judged, judge_topic
-from anabranch.gates.topic_classes import Classified, Needs, TopicClass
-from anabranch.plan.axis import Grain, TimeAxis, widen
-from anabranch.plan.completeness import Proof
-from anabranch.plan.plan import Plan, Source, Target
-from anabranch.plan.readers import Readers
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
+from anabranch.plan.target_range import Grain, TimeAxis, widen
+from anabranch.readiness.drill_report import DrillReport, Exercise, Seconds, answer
+from anabranch.readiness.readers import Readers
+from anabranch.readiness.retention import TopicVerdict, judge_topic
+from anabranch.readiness.topic_classes import Classified, Needs, TopicClass
+from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -25,11 +25,13 @@ FOR_EVER = Keeping(frozenset({"delete"}), None, None, 0, remote=False)
 
 def plan(proof: Proof = Proof.MAP, first: int = 300) -> Plan:
     part = widen(TimeAxis("at", Grain.HOUR), NOW - DAY, NOW - DAY + timedelta(hours=1))
-    source = Source("shop.orders", "u", 2, {0: ((100, 100 + first),), 1: ((50, 250),)}, {}, {0: proof, 1: Proof.WHOLE})
-    return Plan("orders", "c", "code", source, Target("shop.orders", 1, "s", part, None, None), ())
+    source = PlannedSource(
+        "shop.orders", "u", 2, {0: ((100, 100 + first),), 1: ((50, 250),)}, {}, {0: proof, 1: Proof.WHOLE}
+    )
+    return Plan("orders", "c", "code", source, PlannedTarget("shop.orders", 1, "s", part, None, None), ())
 
 
-def kept(replay: timedelta = DAY, *, classified: bool = True, keeping: Keeping = FOR_EVER) -> Judged:
+def kept(replay: timedelta = DAY, *, classified: bool = True, keeping: Keeping = FOR_EVER) -> TopicVerdict:
     partitions = {p: KeptPartition(0, 50_000, None, 0, 10) for p in range(2)}
     topic = KeptTopic("shop.orders", "u", 1, partitions, keeping, NOW, 7 * DAY)
     found = Classified(TopicClass.VIEW_SOURCE, Needs(DAY, DAY, DAY, replay)) if classified else None

@@ -14,29 +14,29 @@ from tests.unit.gates.facts import COST, NOW, REHEARSAL, ROLLBACK, SAMPLE, STORA
 
 from anabranch.contract.effects import Effect
 from anabranch.contract.pipeline import Live
+from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome
+from anabranch.gates.checks.observability import METRICS
+from anabranch.gates.checks.rollback import refusal_of
 from anabranch.gates.colour import Colour
-from anabranch.gates.compatibility import Operation, Outcome, Probe
-from anabranch.gates.facts import Facts, LiveReading, MetricsReading
+from anabranch.gates.facts import GateFacts, LiveReading, MetricsReading
 from anabranch.gates.gate import Judgement
-from anabranch.gates.observability import METRICS
-from anabranch.gates.rollback import refusal_of
 from anabranch.gates.scorecard import GATES
-from anabranch.plan.completeness import Proof
 from anabranch.plan.drift import CodeChanged, PartitionsAdded, RetentionPassed
-from anabranch.runs.audit import Flaw
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.runs.audit import ChainFlaw
 
-Change = Callable[[Facts], Facts]
+Change = Callable[[GateFacts], GateFacts]
 MINUTE = timedelta(minutes=1)
 GREEN, YELLOW, RED = Colour.GREEN, Colour.YELLOW, Colour.RED
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> GateFacts:
     return _facts(tmp_path_factory.mktemp("gates") / "shop")
 
 
 @lru_cache(1)
-def _facts(folder: Path) -> Facts:
+def _facts(folder: Path) -> GateFacts:
     return good_facts(folder)
 
 
@@ -49,7 +49,7 @@ def unmeasured(kind: str) -> Change:
 
 
 def pipeline(**spec: Any) -> Change:
-    def change(facts: Facts) -> Facts:
+    def change(facts: GateFacts) -> GateFacts:
         changed = facts.pipeline.spec.model_copy(update=spec)
         return replace(facts, pipeline=facts.pipeline.model_copy(update={"spec": changed}))
 
@@ -57,7 +57,7 @@ def pipeline(**spec: Any) -> Change:
 
 
 def contract(**spec: Any) -> Change:
-    def change(facts: Facts) -> Facts:
+    def change(facts: GateFacts) -> GateFacts:
         changed = facts.contract.spec.model_copy(update=spec)
         return replace(facts, contract=facts.contract.model_copy(update={"spec": changed}))
 
@@ -81,7 +81,7 @@ def proof(kind: Proof) -> Change:
     )
 
 
-def unproven(facts: Facts) -> Facts:
+def unproven(facts: GateFacts) -> GateFacts:
     return replace(facts, plan=replace(facts.plan, source=replace(facts.plan.source, proof={})))
 
 
@@ -97,14 +97,14 @@ def closing(**changes: Any) -> Change:
     return lambda facts: replace(facts, closing=replace(facts.closing, **changes))
 
 
-def broken(facts: Facts) -> Facts:
-    verdict = replace(facts.closing.audit, flaw=Flaw.ALTERED, seq=3, reason="its fields do not give its hash")
+def broken(facts: GateFacts) -> GateFacts:
+    verdict = replace(facts.closing.audit, flaw=ChainFlaw.ALTERED, seq=3, reason="its fields do not give its hash")
     return replace(facts, closing=replace(facts.closing, audit=verdict))
 
 
 BAD = {**SAMPLE, "first_bad": [{"partition": 0, "offset": 9, "reason": "the value is not JSON"}]}
 GROUPS, QUOTAS, ACLS = Operation.GROUPS, Operation.QUOTAS, Operation.ACLS
-DENIED = {operation: Probe(operation, Outcome.DENIED, "AUTHORIZATION", "Read on it") for operation in Operation}
+DENIED = {operation: Probe(operation, ProbeOutcome.DENIED, "AUTHORIZATION", "Read on it") for operation in Operation}
 OLD = timedelta(days=2)
 MAIL = Effect(name="mail to the customer")
 
@@ -114,7 +114,7 @@ NO_LIMITS = Live()
 
 
 def both(*changes: Change) -> Change:
-    def change(facts: Facts) -> Facts:
+    def change(facts: GateFacts) -> GateFacts:
         for each in changes:
             facts = each(facts)
         return facts
@@ -144,10 +144,28 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("compatibility", unmeasured("compatibility"), RED, UNKNOWN, "no operation was tried"),
     ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME])), RED, FAILED, "consume is denied"),
     ("compatibility", measured("compatibility", probes(DENIED[Operation.QUOTAS])), YELLOW, None, "quotas is denied"),
-    ("compatibility", measured("compatibility", probes(Probe(GROUPS, Outcome.FAILED, "gone"))), RED, FAILED, "gone"),
-    ("compatibility", measured("compatibility", probes(Probe(GROUPS, Outcome.UNTRIED, "x"))), RED, UNKNOWN, "tried"),
-    ("compatibility", measured("compatibility", probes(Probe(QUOTAS, Outcome.UNTRIED, "x"))), YELLOW, None, "tried"),
-    ("compatibility", measured("compatibility", probes(Probe(ACLS, Outcome.ABSENT))), GREEN, None, "8 operations"),
+    (
+        "compatibility",
+        measured("compatibility", probes(Probe(GROUPS, ProbeOutcome.FAILED, "gone"))),
+        RED,
+        FAILED,
+        "gone",
+    ),
+    (
+        "compatibility",
+        measured("compatibility", probes(Probe(GROUPS, ProbeOutcome.UNTRIED, "x"))),
+        RED,
+        UNKNOWN,
+        "tried",
+    ),
+    (
+        "compatibility",
+        measured("compatibility", probes(Probe(QUOTAS, ProbeOutcome.UNTRIED, "x"))),
+        YELLOW,
+        None,
+        "tried",
+    ),
+    ("compatibility", measured("compatibility", probes(Probe(ACLS, ProbeOutcome.ABSENT))), GREEN, None, "8 operations"),
     ("compatibility", measured("compatibility", {**probes(), "left_behind": ["topic t"]}), YELLOW, None, "topic t"),
     ("compatibility", measured("compatibility", probes(), OLD), YELLOW, None, "too long ago"),
     ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME]), OLD), RED, FAILED, "is denied"),
@@ -233,12 +251,12 @@ NOTHING_MEASURED = both(
 NOTHING_DECLARED = both(NOTHING_MEASURED, contract(budget=None), pipeline(effects=None, residency=None, live=NO_LIMITS))
 
 
-def judgement(gate: str, facts: Facts) -> Judgement:
+def judgement(gate: str, facts: GateFacts) -> Judgement:
     return GATES[gate](facts)
 
 
 @pytest.mark.parametrize("gate", GATES)
-def test_every_gate_is_green_where_all_was_measured_and_good(gate: str, facts: Facts) -> None:
+def test_every_gate_is_green_where_all_was_measured_and_good(gate: str, facts: GateFacts) -> None:
     found = judgement(gate, facts)
     assert (found.gate, found.colour, found.to_green) == (gate, GREEN, ""), found.words
     assert found.owner
@@ -246,13 +264,13 @@ def test_every_gate_is_green_where_all_was_measured_and_good(gate: str, facts: F
 
 
 @pytest.mark.parametrize("gate", GATES)
-def test_a_gate_is_red_where_nothing_is_known_and_no_setting_turns_it_green(gate: str, facts: Facts) -> None:
+def test_a_gate_is_red_where_nothing_is_known_and_no_setting_turns_it_green(gate: str, facts: GateFacts) -> None:
     assert judgement(gate, NOTHING_DECLARED(facts)).colour is RED
     assert judgement(gate, NOTHING_MEASURED(facts)).colour in (RED, YELLOW), "by settings alone, at most yellow"
 
 
 @pytest.mark.parametrize("gate", ["compatibility", "storage-path", "schema", "rollback", "capacity", "cost"])
-def test_old_evidence_is_not_green(gate: str, facts: Facts) -> None:
+def test_old_evidence_is_not_green(gate: str, facts: GateFacts) -> None:
     later = replace(facts, now=NOW + timedelta(days=3))
     assert judgement(gate, later).colour is YELLOW
 
@@ -261,7 +279,7 @@ def test_old_evidence_is_not_green(gate: str, facts: Facts) -> None:
     ("gate", "change", "colour", "cause", "words"), CASES, ids=[f"{case[0]}-{case[-1]}" for case in CASES]
 )
 def test_what_turns_a_gate(
-    gate: str, change: Change, colour: Colour, cause: str | None, words: str, facts: Facts
+    gate: str, change: Change, colour: Colour, cause: str | None, words: str, facts: GateFacts
 ) -> None:
     found = judgement(gate, change(facts))
     assert (found.colour, found.cause) == (colour, cause), found.words
@@ -275,6 +293,6 @@ def test_every_gate_turns_both_ways() -> None:
 
 
 @pytest.mark.parametrize("gate", ["compatibility", "storage-path", "schema", "rollback", "capacity", "cost"])
-def test_what_rests_on_evidence_says_of_when_and_until_when(gate: str, facts: Facts) -> None:
+def test_what_rests_on_evidence_says_of_when_and_until_when(gate: str, facts: GateFacts) -> None:
     found = judgement(gate, facts)
     assert (found.at, found.good_until) == (NOW - timedelta(hours=1), NOW + timedelta(hours=23))

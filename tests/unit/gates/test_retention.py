@@ -11,9 +11,9 @@ import pytest
 
 from anabranch.contract.pipeline import PipelineClass
 from anabranch.gates.colour import Colour
-from anabranch.gates.kept_topic import Keeping, KeptPartition, KeptTopic, Limit
-from anabranch.gates.retention import Judged, audit_of, judge_topic
-from anabranch.gates.topic_classes import Classified, Needs, TopicClass
+from anabranch.readiness.retention import TopicVerdict, audit_of, judge_topic
+from anabranch.readiness.topic_classes import Classified, Needs, TopicClass
+from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic, Limit
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -49,7 +49,7 @@ def judged(
     of: KeptTopic,
     topic_class: TopicClass | None = TopicClass.VIEW_SOURCE,
     readers: tuple[PipelineClass, ...] = ("stateless",),
-) -> Judged:
+) -> TopicVerdict:
     return judge_topic(of, None if topic_class is None else Classified(topic_class, TEN_DAYS), readers)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.gates.roles import (
+from anabranch.gates.approval.roles import (
     needs_override,
     not_rollback_authority,
     require_approver,

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from tests.unit.gates.facts import NOW
 
-from anabranch.cli.gates_page import render_scorecard
 from anabranch.gates.acknowledgements import Acknowledgement
 from anabranch.gates.colour import Colour
 from anabranch.gates.gate import Judgement
-from anabranch.gates.overrides import Override
+from anabranch.gates.overrides import GateOverride
 from anabranch.gates.scorecard import GateClosedError, Scorecard, require_open
 from anabranch.gates.stakes import Stakes, drilled, stakes_of
+from anabranch.pages.gates import render_scorecard
 from anabranch.project.sections.gates import HighVolume
 
 GREEN = Judgement("schema", Colour.GREEN, "fine", "shop", NOW)
@@ -27,12 +27,12 @@ SMALL = Stakes(True, "", (), "1,200 offsets, about 300,000 bytes")
 LARGE = replace(SMALL, high=("2,000,000 offsets exceed gates.highVolume.records, 1,000,000",))
 DEV = replace(LARGE, enforced=False, basis="context dev does not enforce gates")
 ACKNOWLEDGED = Acknowledgement("capacity", "ada", "a few rows", NOW, "not rehearsed", automatic=False)
-OVERRIDE = Override("cost", "ada", "worth it", NOW, "red", "too much")
+OVERRIDE = GateOverride("cost", "ada", "worth it", NOW, "red", "too much")
 
 
 def card(
     *judgements: Judgement,
-    overrides: dict[str, Override] | None = None,
+    overrides: dict[str, GateOverride] | None = None,
     stakes: Stakes = LARGE,
     acknowledged: bool = False,
 ) -> Scorecard:

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from anabranch.gates.topic_classes import USUAL, TopicClass, classify
 from anabranch.project.sections.topic_classes import TopicClasses
+from anabranch.readiness.topic_classes import USUAL, TopicClass, classify
 
 CLASSES = TopicClasses.model_validate(
     {

@@ -11,7 +11,7 @@ from anabranch.adapters.checkpoints.log import batch_offsets, query_id
 from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.iceberg.live import LiveCommit
 from anabranch.adapters.kafka.topics import Topic
-from anabranch.live.errors import StateUnreadableError
+from anabranch.live.errors import LiveStateUnreadableError
 from anabranch.live.progress import REMEMBERED, BatchDone, Progress, load_progress, save_progress
 from anabranch.live.query import starting_offsets
 from anabranch.live.record import DriverRecord, Phase, load_record, save_record
@@ -68,9 +68,9 @@ def test_records_and_progress_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_file_of_somebody_elses_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "file.json").write_text(text)
 
-    with pytest.raises(StateUnreadableError):
+    with pytest.raises(LiveStateUnreadableError):
         load_record(tmp_path / "file.json")
-    with pytest.raises(StateUnreadableError):
+    with pytest.raises(LiveStateUnreadableError):
         load_progress(tmp_path / "file.json")
     assert load_record(tmp_path / "none.json") is None
 

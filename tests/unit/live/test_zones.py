@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from anabranch.live.zones import FLUSH_OFFSETS, FLUSH_SECONDS, ZoneKeeper
-from anabranch.plan.zone_spans import Span
-from anabranch.plan.zones import Zone
+from anabranch.plan.offsets.zone_spans import ZoneSpan
+from anabranch.plan.offsets.zones import Zone
 
 
 def zone(start: int, end: int) -> Zone:
-    return Zone(0, start, end, 1, 1, 0, (Span(5, 5, 1, start, end),), 1, 1)
+    return Zone(0, start, end, 1, 1, 0, (ZoneSpan(5, 5, 1, start, end),), 1, 1)
 
 
 @dataclass

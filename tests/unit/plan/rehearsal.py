@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from anabranch.plan.rehearsed import Rehearsed
+from anabranch.plan.forecast.rehearsed import Rehearsed
 
 MEASURED = Rehearsed(
     records_per_second=500.0,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from anabranch.plan.advice import Advice, Option, Way, advise
-from anabranch.plan.damage import Archive, Damage, LiveCode, Money, Rates, Usage
-from anabranch.plan.readers import Readers, TopicReader
+from anabranch.readiness.advice import Advice, Option, Way, advise
+from anabranch.readiness.incident import Archive, Incident, LiveCode, Money, Rates, Usage
+from anabranch.readiness.readers import Readers, TopicReader
 
 HOUR = timedelta(hours=1)
 READERS = Readers("shop.orders", (TopicReader("billing", 1, 7, live=False),), "shop.orders", ())
@@ -18,7 +18,7 @@ GONE = "shop.orders has lost offsets 0 to 99 of partition 0."
 LAKE = Archive("lake.raw_orders", 50_000, 10**9)
 
 
-def damage(**changes: Any) -> Damage:
+def damage(**changes: Any) -> Incident:
     facts: dict[str, Any] = {
         "pipeline": "orders",
         "pipeline_class": "stateless",
@@ -38,7 +38,7 @@ def damage(**changes: Any) -> Damage:
     }
     if changes.get("obstacle"):
         facts |= {"records": None, "bytes": None}
-    return Damage(**{**facts, **changes})
+    return Incident(**{**facts, **changes})
 
 
 def option(advice: Advice, way: Way) -> Option:

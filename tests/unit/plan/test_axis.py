@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 
-from anabranch.plan.axis import EPOCH, FAR_AHEAD, Grain, TimeAxis, beginning, everything, ordinal, widen
+from anabranch.plan.target_range import EPOCH, FAR_AHEAD, Grain, TimeAxis, beginning, everything, ordinal, widen
 
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(timezone.utc))
 

@@ -12,13 +12,13 @@ from statistics import median
 import pytest
 from tests.unit.plan.world import AXIS, JUNE, milliseconds
 
-from anabranch.plan.axis import EPOCH, Grain, TimeAxis, widen
-from anabranch.plan.completeness import BRIDGED, FEW, Moments, Proof, Reading, missing, moments_of, reading_of
-from anabranch.plan.facts import Found, Lookups, PartitionFacts, SourceFacts
-from anabranch.plan.intervals import common, union, width, without
-from anabranch.plan.offsets import EndsBy, lookups, reach
-from anabranch.plan.zone_spans import CELL, HOUR, Span
-from anabranch.plan.zones import BLOCK, NO_MAP, Group, PartitionZones, Zone, ZoneMap, combine, zones_of
+from anabranch.plan.offsets.completeness import BRIDGED, FEW, Moments, Proof, Reading, missing, moments_of, reading_of
+from anabranch.plan.offsets.intervals import common, union, width, without
+from anabranch.plan.offsets.ranges import EndsBy, reach, timestamp_bounds
+from anabranch.plan.offsets.zone_spans import CELL, HOUR, ZoneSpan
+from anabranch.plan.offsets.zones import BLOCK, NO_MAP, EventGroup, PartitionZones, Zone, ZoneMap, combine, zones_of
+from anabranch.plan.ports import OffsetAtTime, PartitionFacts, SourceFacts, TimestampBounds
+from anabranch.plan.target_range import EPOCH, Grain, TimeAxis, widen
 
 CASES = 10_000
 SECOND = 1_000_000
@@ -44,10 +44,10 @@ class Partition:
     earliest: int
     latest: int
 
-    def facts(self, asked: Lookups) -> PartitionFacts:
-        there = [Found(each.offset, each.timestamp) for each in self.records if each.offset >= self.earliest]
+    def facts(self, asked: TimestampBounds) -> PartitionFacts:
+        there = [OffsetAtTime(each.offset, each.timestamp) for each in self.records if each.offset >= self.earliest]
 
-        def first(timestamp: int | None) -> Found | None:
+        def first(timestamp: int | None) -> OffsetAtTime | None:
             return None if timestamp is None else next((f for f in there if f.timestamp >= timestamp), None)
 
         at_end = first(asked.end)
@@ -94,7 +94,7 @@ def zone_by_hand(log: Partition, start: int, end: int, *, fine: bool) -> Zone:
     for mine in hours.values():
         events, offsets = zip(*mine, strict=True)
         where = (min(offsets), max(offsets) + 1) if fine else (start, end)
-        spans.append(Span(min(events), max(events), len(mine), *where))
+        spans.append(ZoneSpan(min(events), max(events), len(mine), *where))
     spans.sort(key=lambda span: span.low)
     nulls = sum(each.event is None for each in inside)
     return Zone(0, start, end, len(inside), 0, nulls, tuple(spans), None, None)
@@ -119,7 +119,7 @@ def holds(ranges: Iterable[tuple[int, int]], offset: int) -> bool:
 
 def check(log: Partition, zones: list[Zone], live: int | None, hour: int, *, orderly: bool) -> Reading:
     partitions = widen(HOURS, JUNE + timedelta(hours=hour), JUNE + timedelta(hours=hour + 1))
-    moments, asked = moments_of(partitions), lookups(partitions, SLACK, everything=False)
+    moments, asked = moments_of(partitions), timestamp_bounds(partitions, SLACK, everything=False)
     facts = log.facts(asked)
     by_slack = reach(facts, asked, SLACK, live)
     found = reading_of(facts, asked, SLACK, live, looked_up(zones, moments), moments)
@@ -156,7 +156,7 @@ def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, 
     assert by_slack or (zones and few)
 
 
-def touching(zone: Zone, moments: Moments) -> list[Span]:
+def touching(zone: Zone, moments: Moments) -> list[ZoneSpan]:
     return [span for span in zone.spans if span.low < moments.end and span.high >= moments.start]
 
 
@@ -173,7 +173,7 @@ def test_ten_thousand_topics_agree_with_brute_force() -> None:
     assert {proof: proofs.count(proof) > CASES // 100 for proof in Proof} == dict.fromkeys(Proof, True)
 
 
-def groups_of(records: Iterable[tuple[int, int]]) -> list[Group]:
+def groups_of(records: Iterable[tuple[int, int]]) -> list[EventGroup]:
     """Of (offset, event): what Spark counts, by hand."""
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for offset, event in records:
@@ -181,7 +181,7 @@ def groups_of(records: Iterable[tuple[int, int]]) -> list[Group]:
     groups = []
     for mine in found.values():
         events, offsets = zip(*mine, strict=True)
-        groups.append(Group(0, min(offsets), max(offsets), len(mine), 0, 0, min(events), max(events), None, None))
+        groups.append(EventGroup(0, min(offsets), max(offsets), len(mine), 0, 0, min(events), max(events), None, None))
     return groups
 
 
@@ -197,7 +197,7 @@ def amplifications(events: list[int], zones: tuple[Zone, ...], ranges: Iterable[
     found, log = [], Partition((), 0, len(events))
     for first, hours in ranges:
         partitions = widen(HOURS, JUNE + timedelta(hours=first), JUNE + timedelta(hours=first + hours))
-        moments, asked = moments_of(partitions), lookups(partitions, SLACK, everything=False)
+        moments, asked = moments_of(partitions), timestamp_bounds(partitions, SLACK, everything=False)
         reading = reading_of(log.facts(asked), asked, SLACK, None, looked_up(list(zones), moments), moments)
         inside = [at for at, event in enumerate(events) if moments.start <= event < moments.end]
         assert all(holds(reading.ranges, at) for at in inside)
@@ -250,17 +250,17 @@ def june(hour: float, minutes: float = 0) -> int:
 
 
 def zone(start: int, end: int, *events: int) -> Zone:
-    spans = tuple(Span(e, e, 1, start, end) for e in sorted(events))
+    spans = tuple(ZoneSpan(e, e, 1, start, end) for e in sorted(events))
     (made,) = combine([Zone(0, start, end, len(events), 0, 0, spans, 5, 6)])
     return made
 
 
 def plain(latest: int, earliest: int = 0) -> PartitionFacts:
-    return PartitionFacts(earliest, latest, latest, Found(earliest, milliseconds(JUNE)), None, None, None, None)
+    return PartitionFacts(earliest, latest, latest, OffsetAtTime(earliest, milliseconds(JUNE)), None, None, None, None)
 
 
 FIRST_HOUR = widen(HOURS, JUNE, JUNE + timedelta(hours=1))
-ASKED = lookups(FIRST_HOUR, SLACK, everything=False)
+ASKED = timestamp_bounds(FIRST_HOUR, SLACK, everything=False)
 MOMENTS = moments_of(FIRST_HOUR)
 
 
@@ -309,9 +309,9 @@ def test_the_map_knows_whether_what_retention_took_was_in_the_range() -> None:
     assert gone([zone(0, 50, june(-3))]) == [None], "nobody counted the other half"
     assert gone([zone(0, 100, june(-3), june(0, 20))]) == [june(0, 20)], "by its zones it was"
     assert gone([zone(0, 200, june(-3), june(9), june(0, 20))]) == [june(0, 20)]
-    kept_by_now = Span(june(0, 40), june(0, 40), 1, 100, 101)
+    kept_by_now = ZoneSpan(june(0, 40), june(0, 40), 1, 100, 101)
     assert gone([replace(zone(0, 200), spans=(kept_by_now,))]) == [], "it was elsewhere in the zone"
-    assert gone([replace(zone(0, 200), spans=(Span(june(-3), june(9), 3, 0, 200),))]) == [MOMENTS.end - 1]
+    assert gone([replace(zone(0, 200), spans=(ZoneSpan(june(-3), june(9), 3, 0, 200),))]) == [MOMENTS.end - 1]
 
 
 def test_the_axis_of_days_is_looked_up_by_its_first_and_last_moment() -> None:

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from tests.unit.plan.world import World, hourly, pipeline
 
+from anabranch.app.control import with_control
 from anabranch.contract.late_imports import find_late_imports
-from anabranch.plan.asked import contract_hash
 from anabranch.plan.control import (
-    Authorship,
+    CodeVersions,
     ControlIncomparableError,
     ControlUnknownError,
-    Written,
+    LiveCodeUse,
     control_code,
     require_comparable,
 )
 from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan, read_plan
+from anabranch.plan.request import contract_hash
 from anabranch.plan.steps import ControlSlice, MakeControlStaging, ReplaySlice, describe, steps_of
 from anabranch.project.model import as_plain
-from anabranch.wiring.control import with_control
 
 OLD, NEW = "a" * 64, "b" * 64
 ALL = {0: (0, 10**6)}
@@ -35,20 +35,20 @@ def plan(world: World) -> Plan:
     return world.plan([hourly(12)]).plan
 
 
-def code_by(plan: Plan, *live: Written, promoted: tuple[str, ...] = ()) -> str:
-    return control_code("live", plan, lambda: Authorship(live, promoted))
+def code_by(plan: Plan, *live: LiveCodeUse, promoted: tuple[str, ...] = ()) -> str:
+    return control_code("live", plan, lambda: CodeVersions(live, promoted))
 
 
 def test_the_one_code_that_wrote_the_range_is_taken(plan: Plan) -> None:
     before, after = {0: (0, 150)}, {0: (150, 10**6)}
-    assert code_by(plan, Written(ALL, OLD, True)) == OLD
-    assert code_by(plan, Written(after, NEW, False), Written(before, OLD, True)) == OLD, (
+    assert code_by(plan, LiveCodeUse(ALL, OLD, True)) == OLD
+    assert code_by(plan, LiveCodeUse(after, NEW, False), LiveCodeUse(before, OLD, True)) == OLD, (
         "only what is in the range counts"
     )
 
 
 def test_what_the_contract_names_is_taken_without_a_look(plan: Plan) -> None:
-    def look() -> Authorship:
+    def look() -> CodeVersions:
         raise AssertionError("nobody needs to look")
 
     assert control_code("abcdef01", plan, look) == "abcdef01"
@@ -57,16 +57,16 @@ def test_what_the_contract_names_is_taken_without_a_look(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("live", "promoted", "says"),
     [
-        ([Written(ALL, OLD, True), Written(ALL, NEW, True)], (), "2 versions"),
-        ([Written({0: (0, 140)}, OLD, True)], (), "partition 0, offset 140"),
+        ([LiveCodeUse(ALL, OLD, True), LiveCodeUse(ALL, NEW, True)], (), "2 versions"),
+        ([LiveCodeUse({0: (0, 140)}, OLD, True)], (), "partition 0, offset 140"),
         ([], (), "partition 0"),
-        ([Written(ALL, None, True)], (), "don't say"),
-        ([Written(ALL, OLD, False)], (), "don't say"),
-        ([Written(ALL, OLD, True)], ("run7",), "run7 was promoted"),
+        ([LiveCodeUse(ALL, None, True)], (), "don't say"),
+        ([LiveCodeUse(ALL, OLD, False)], (), "don't say"),
+        ([LiveCodeUse(ALL, OLD, True)], ("run7",), "run7 was promoted"),
     ],
 )
 def test_a_range_of_no_one_code_is_refused(
-    plan: Plan, live: list[Written], promoted: tuple[str, ...], says: str
+    plan: Plan, live: list[LiveCodeUse], promoted: tuple[str, ...], says: str
 ) -> None:
     with pytest.raises(ControlUnknownError) as refused:
         code_by(plan, *live, promoted=promoted)

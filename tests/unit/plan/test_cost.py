@@ -11,7 +11,7 @@ from tests.unit.plan.rehearsal import MEASURED
 from tests.unit.plan.world import World, hourly
 
 from anabranch.contract.price_book import PriceBook, shipped_price_book
-from anabranch.plan.cost import GIB, Metered, Stored, alert_words, bill, expected_usage, used
+from anabranch.plan.forecast.cost import GIB, Metered, Stored, alert_words, bill, expected_usage, used
 from anabranch.project.model import Surroundings
 
 METERS = ("storageReads", "interZone", "objectRequests", "coreHours", "brokerEgress")

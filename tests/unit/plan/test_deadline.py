@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from anabranch.contract.backfill import Window
-from anabranch.plan.deadline import missed, opening, too_early
+from anabranch.contract.backfill import Schedule
+from anabranch.plan.forecast.deadline import missed, opening, too_early
 
 START = datetime(2025, 7, 1, 20, tzinfo=timezone.utc)
 DEADLINE = datetime(2025, 7, 2, 4, tzinfo=timezone.utc)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
-def window(**changes: Any) -> Window:
+def window(**changes: Any) -> Schedule:
     said = {"startAfter": "2025-07-01T20:00:00Z", "deadline": "2025-07-02T04:00:00Z", **changes}
-    return Window.model_validate({key: value for key, value in said.items() if value is not None})
+    return Schedule.model_validate({key: value for key, value in said.items() if value is not None})
 
 
 @pytest.mark.parametrize("choice", ["pause", "retry", "scaleOut", "rollback"])

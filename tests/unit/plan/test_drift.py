@@ -8,16 +8,15 @@ import pytest
 from tests.unit.plan.world import AXIS, World, hourly
 
 from anabranch.errors import ExitCode
-from anabranch.plan.axis import Grain, TimeAxis
 from anabranch.plan.drift import (
     BaseGone,
     CheckFileChanged,
     CodeChanged,
     Drift,
     LookupGone,
+    ObservedInputs,
     PartitionsAdded,
     PipelineChanged,
-    Present,
     RetentionPassed,
     SchemaChanged,
     Stage,
@@ -36,11 +35,12 @@ from anabranch.plan.drift_errors import (
 )
 from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan
-from anabranch.plan.strategy import Strategy
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.target_range import Grain, TimeAxis
 
 PINNED = {"class": '"stateless"', "target.keys": '["order_id"]'}
 FILES = {"checks/a.sql": "a1", "checks/b.sql": "b1"}
-NOW = Present("u1", 2, {0: 0, 1: 0}, "c1", "s1", AXIS, True, declared=PINNED, files=FILES)
+NOW = ObservedInputs("u1", 2, {0: 0, 1: 0}, "c1", "s1", AXIS, True, declared=PINNED, files=FILES)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_lookup_that_is_gone_stops_the_run(plan: Plan) -> None:
         (replace(NOW, files={"checks/a.sql": "a1"}), CheckFileChanged("checks/b.sql", "b1", None)),
     ],
 )
-def test_each_drift_is_found_alone_and_told(plan: Plan, now: Present, expected: Drift) -> None:
+def test_each_drift_is_found_alone_and_told(plan: Plan, now: ObservedInputs, expected: Drift) -> None:
     assert check_drift(plan, now) == [expected]
     error = error_of(plan, expected)
     assert describe(expected) in error.what

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tests.unit.plan.world import World, hourly
 
-from anabranch.plan.file import (
+from anabranch.plan.plan import read_plan
+from anabranch.plan.plan_file import (
     PlanFileError,
     PlanFileUnwritableError,
     document_of_planned,
     read_plan_file,
     write_plan_file,
 )
-from anabranch.plan.plan import read_plan
 from anabranch.plan.planner import Planned
 
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plan.world import HOUR, JUNE, Log, World, hourly
 
-from anabranch.plan.axis import WholeTable
-from anabranch.plan.facts import LiveHistory, TopicSettings
 from anabranch.plan.plan import Plan, read_plan
+from anabranch.plan.ports import LiveHistory, TopicSettings
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.states import StartState, State, last_good
 from anabranch.plan.steps import StageFromSnapshot, describe, steps_of
-from anabranch.plan.strategy import Strategy
+from anabranch.plan.strategies.start_snapshots import StartSnapshot, TableSnapshot, last_good
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.target_range import WholeTable
 
 START = JUNE - timedelta(days=5)
 LOGS = (hourly(20), hourly(20))
@@ -31,11 +31,11 @@ DAMAGE = (JUNE - START) // HOUR - 1
 """With one slack of an hour before the range."""
 
 
-def state(snapshot: int, *position: int, topic: str = "u1") -> State:
-    return State(snapshot, None, topic, dict(enumerate(position)), None, JUNE)
+def state(snapshot: int, *position: int, topic: str = "u1") -> TableSnapshot:
+    return TableSnapshot(snapshot, None, topic, dict(enumerate(position)), None, JUNE)
 
 
-def plan(world: World, *, states: tuple[State, ...] = (), pipe: dict[str, Any] = UPSERT, **given: Any) -> Plan:
+def plan(world: World, *, states: tuple[TableSnapshot, ...] = (), pipe: dict[str, Any] = UPSERT, **given: Any) -> Plan:
     asked = {"range": SINCE, **given}
     since = None if "everything" in asked["range"] or "sinceSnapshot" in asked["range"] else JUNE
     target = {"partitions": WholeTable(None, since), "live": LIVE, "states": states, **asked.pop("target", {})}
@@ -52,7 +52,7 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
     states = (state(9, 300, 300), state(8, DAMAGE + 1, 50), state(7, DAMAGE, DAMAGE), state(6, 10, 10))
     made = plan(world, states=states)
     assert made.strategy is Strategy.MERGE_FORWARD
-    assert made.state == StartState(7, {0: DAMAGE, 1: DAMAGE})
+    assert made.state == StartSnapshot(7, {0: DAMAGE, 1: DAMAGE})
     assert made.source.ranges == {0: ((DAMAGE, 400),), 1: ((DAMAGE, 300),)}
     assert (made.root, made.taken_out) == (7, None)
     assert StageFromSnapshot("shop.orders", 7) in steps_of(made)
@@ -63,7 +63,7 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
 def test_with_no_state_it_starts_from_nothing(world: World) -> None:
     for states in ((), (state(9, 300, 300),), (state(7, 10, 10, topic="former topic"),)):
         made = plan(world, states=states)
-        assert made.state == StartState(None, {})
+        assert made.state == StartSnapshot(None, {})
         assert made.source.ranges == {0: ((0, 400),), 1: ((0, 300),)}
         assert made.root == made.target.base
         assert made.taken_out == made.target.partitions
@@ -72,14 +72,14 @@ def test_with_no_state_it_starts_from_nothing(world: World) -> None:
 
 def test_a_compacted_topic_is_its_own_state_and_no_order(world: World) -> None:
     compacted = {"settings": TopicSettings(frozenset({"compact"}), None, None, "CreateTime")}
-    assert plan(world, states=(state(7, 10, 10),), source=compacted).state == StartState(None, {})
+    assert plan(world, states=(state(7, 10, 10),), source=compacted).state == StartSnapshot(None, {})
     error = refused(world, states=(state(7, 10, 10),), source=compacted, pipe=ORDERED)
     assert error.code == "plan.compacted-order"
 
 
 def test_everything_starts_from_nothing_and_a_snapshot_can_be_named(world: World) -> None:
     states = (state(7, 10, 10),)
-    assert plan(world, states=states, range={"everything": True}).state == StartState(None, {})
+    assert plan(world, states=states, range={"everything": True}).state == StartSnapshot(None, {})
     named = plan(world, states=states, range={"sinceSnapshot": 7})
     assert named.source.ranges == {0: ((10, 400),), 1: ((10, 300),)}
     assert refused(world, states=states, range={"sinceSnapshot": 8}).code == "plan.state-unknown"
@@ -89,7 +89,7 @@ def test_what_retention_has_taken_since_the_start_is_refused(world: World) -> No
     short = (Log(LOGS[0].records, gone=60), LOGS[1])
     assert refused(world, logs=short).fields["missing"] == {"0": [0, 60]}
     assert refused(world, logs=short, states=(state(7, 59, 0),)).fields["missing"] == {"0": [59, 60]}
-    assert plan(world, logs=short, states=(state(7, 60, 0),)).state == StartState(7, {0: 60, 1: 0})
+    assert plan(world, logs=short, states=(state(7, 60, 0),)).state == StartSnapshot(7, {0: 60, 1: 0})
 
 
 def test_a_closed_range_of_an_order_is_refused_and_one_of_keys_is_told_where_it_ends(world: World) -> None:
@@ -128,7 +128,7 @@ positions = st.dictionaries(st.integers(0, 3), st.integers(0, 9))
 def test_the_last_good_state_is_the_newest_that_holds_no_damage(
     history: list[dict[int, int]], damage: dict[int, int]
 ) -> None:
-    states = [State(n, None, "t", p, None, datetime.min) for n, p in enumerate(history)]
+    states = [TableSnapshot(n, None, "t", p, None, datetime.min) for n, p in enumerate(history)]
     good = [
         s
         for s in states

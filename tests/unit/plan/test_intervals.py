@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.plan.intervals import Interval, bridged, union, width
+from anabranch.plan.offsets.intervals import Interval, bridged, union, width
 
 intervals = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=9)
 

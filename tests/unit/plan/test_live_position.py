@@ -9,15 +9,15 @@ from tests.unit.plan.test_forward import ORDERED, SINCE, UPSERT
 from tests.unit.plan.test_forward import state as kept_state
 from tests.unit.plan.world import JUNE, NO_LIVE, Log, Record, World, hourly, milliseconds
 
-from anabranch.plan.asked import contract_hash
-from anabranch.plan.axis import WholeTable
-from anabranch.plan.facts import LiveHistory
 from anabranch.plan.live_position import LivePositionKnownError, LivePositionUnknownError
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import EmptyRangeError
+from anabranch.plan.ports import LiveHistory
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.states import StartState
-from anabranch.plan.stream import NoStreamStartError
+from anabranch.plan.request import contract_hash
+from anabranch.plan.strategies.start_snapshots import StartSnapshot
+from anabranch.plan.strategies.stream_start import NoStreamStartError
+from anabranch.plan.target_range import WholeTable
 
 LOGS = [hourly(20), hourly(20)]
 FOREIGN = LiveHistory({}, 0, True, frozenset(), 3)
@@ -62,7 +62,7 @@ def test_without_a_writer_the_topic_is_read_to_its_end_and_the_plan_says_so(worl
 def test_without_a_writer_the_whole_table_is_replayed_from_the_beginning_to_the_end(world: World, kind: str) -> None:
     made = plan(world, FOREIGN, live="none", **CLASSES[kind])
     assert made.source.ranges == {0: ((0, 480),), 1: ((0, 480),)}
-    assert (made.state, made.source.live) == (StartState(None, {}), {})
+    assert (made.state, made.source.live) == (StartSnapshot(None, {}), {})
 
 
 def test_a_kept_state_of_a_live_that_is_gone_is_still_a_start(world: World) -> None:

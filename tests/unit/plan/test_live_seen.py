@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.plan.live_seen import Sample, arrivals_per_second, worst_lag, worst_latency
+from anabranch.readiness.live_samples import Sample, arrivals_per_second, worst_lag, worst_latency
 
 
 def sample(at: float, end: int, position: int | None, *, replaying: bool = False) -> Sample:

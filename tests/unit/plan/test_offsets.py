@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 from tests.unit.plan.world import JUNE, Log, Record, milliseconds
 
-from anabranch.plan.axis import EPOCH, Grain, TimeAxis, widen
-from anabranch.plan.completeness import missing, moments_of
-from anabranch.plan.facts import SourceFacts
-from anabranch.plan.offsets import EndsBy, lookups, reach
-from anabranch.plan.zones import NO_MAP
+from anabranch.plan.offsets.completeness import missing, moments_of
+from anabranch.plan.offsets.ranges import EndsBy, reach, timestamp_bounds
+from anabranch.plan.offsets.zones import NO_MAP
+from anabranch.plan.ports import SourceFacts
+from anabranch.plan.target_range import EPOCH, Grain, TimeAxis, widen
 
 MINUTE = timedelta(minutes=1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -57,7 +57,7 @@ def test_every_event_of_the_range_below_live_is_in_the_plan(
 ) -> None:
     log, slack = topic
     partitions = widen(AXIS, JUNE + hour * 60 * MINUTE, JUNE + (hour + hours) * 60 * MINUTE)
-    asked = lookups(partitions, slack, everything=False)
+    asked = timestamp_bounds(partitions, slack, everything=False)
     position = None if live is None else min(live, len(log.records))
     # A reader saw some of the records after the end, or none; the plan must hold with whatever it saw.
     found = reach(log.facts(asked, samples), asked, slack, position)
@@ -75,7 +75,7 @@ def test_what_retention_took_is_told_whenever_it_may_have_been_in_the_range(
     log, slack = topic
     log = Log(log.records, min(gone, len(log.records)))
     partitions = widen(AXIS, JUNE + hour * 60 * MINUTE, JUNE + (hour + 2) * 60 * MINUTE)
-    asked = lookups(partitions, slack, everything=False)
+    asked = timestamp_bounds(partitions, slack, everything=False)
     source = SourceFacts("t", "u", {0: log.facts(asked)}, None, None)
     lost = {at for at in in_range(log, partitions.start, partitions.end) if at < log.gone}
     if lost:
@@ -87,7 +87,7 @@ def test_a_lost_record_may_have_been_later_than_the_first_one_kept() -> None:
     """The record of minute -10 is gone, and its event may have been of minute 10, though the first kept is older."""
     log, slack = Log(log_of(-100, -10, -29, 20).records, gone=2), 20 * MINUTE
     partitions = widen(AXIS, JUNE + 12 * MINUTE, JUNE + 60 * MINUTE)
-    asked = lookups(partitions, slack, everything=False)
+    asked = timestamp_bounds(partitions, slack, everything=False)
     source = SourceFacts("t", "u", {0: log.facts(asked)}, None, None)
     assert [each.before for each in missing(source, asked, slack, {}, NO_MAP, moments_of(partitions))] == [2]
 
@@ -100,7 +100,7 @@ def reach_of(
     log: Log, slack: timedelta, *, samples: int | None = 100, live: int | None = None
 ) -> tuple[int, int, EndsBy]:
     """Of the first hour of June."""
-    asked = lookups(widen(AXIS, JUNE, JUNE + 60 * MINUTE), slack, everything=False)
+    asked = timestamp_bounds(widen(AXIS, JUNE, JUNE + 60 * MINUTE), slack, everything=False)
     found = reach(log.facts(asked, samples), asked, slack, live)
     return found.start, found.end, found.by
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.plan.world import HOUR, JUNE, NOW, SETTINGS, Log, Record, World, hourly, milliseconds
 
-from anabranch.plan.facts import LiveHistory, TopicSettings
+from anabranch.plan.ports import LiveHistory, TopicSettings
 
 LOGS = [hourly(20)]
 LIVE = LiveHistory({0: 480}, 3, True, frozenset(), 0)

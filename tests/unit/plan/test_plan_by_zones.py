@@ -8,13 +8,13 @@ from dataclasses import replace
 from tests.unit.plan.world import JUNE, World, hourly
 
 from anabranch.cli.plan_words import completeness_of, facts_of, offsets_of
-from anabranch.plan.axis import EPOCH
-from anabranch.plan.completeness import Proof
-from anabranch.plan.facts import LiveHistory
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
+from anabranch.plan.offsets.zones import PartitionZones, Zone, ZoneMap
 from anabranch.plan.plan import read_plan
 from anabranch.plan.planner import Planned
-from anabranch.plan.zone_spans import HOUR, Span
-from anabranch.plan.zones import PartitionZones, Zone, ZoneMap
+from anabranch.plan.ports import LiveHistory
+from anabranch.plan.target_range import EPOCH
 
 BASE = (JUNE - EPOCH).total_seconds() * 1_000_000
 LIVE = {"live": LiveHistory({0: 480, 1: 480}, 3, True, frozenset(), 0)}
@@ -24,11 +24,11 @@ LOGS = [hourly(20), hourly(20)]
 
 def zone(partition: int, start: int, end: int) -> Zone:
     first, last = (int(BASE) + (offset - 120) * HOUR for offset in (start, end - 1))
-    return Zone(partition, start, end, end - start, 10, 0, (Span(first, last, end - start, start, end),), 1, 2)
+    return Zone(partition, start, end, end - start, 10, 0, (ZoneSpan(first, last, end - start, start, end),), 1, 2)
 
 
 def late(zone: Zone) -> Zone:
-    return replace(zone, spans=(Span(int(BASE) + HOUR, int(BASE) + HOUR, 1, zone.start, zone.end), *zone.spans))
+    return replace(zone, spans=(ZoneSpan(int(BASE) + HOUR, int(BASE) + HOUR, 1, zone.start, zone.end), *zone.spans))
 
 
 def zones(partition: int, *, upto: int = 480) -> PartitionZones:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.plan.world import HOUR, JUNE, NOW, SETTINGS, Log, World, hourly
 
 from anabranch.errors import ExitCode
-from anabranch.plan.facts import LiveHistory
+from anabranch.plan.ports import LiveHistory
 from anabranch.plan.refusals import PlanRefusedError
 
 LOGS = [hourly(20), hourly(20)]

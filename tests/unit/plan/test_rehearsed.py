@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.plan.rehearsal import MEASURED, measured
 
-from anabranch.plan.rehearsed import bottleneck, fit, read_rehearsed
+from anabranch.plan.forecast.rehearsed import bottleneck, fit, read_rehearsed
 from anabranch.plan.slices import Slice, cut
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 
-from anabranch.plan.intervals import Intervals, union
+from anabranch.plan.offsets.intervals import Intervals, union
 from anabranch.plan.slices import cut, ranges_of, slice_size
 
 RANGES = st.dictionaries(

@@ -25,8 +25,8 @@ from anabranch.plan.steps import (
 
 def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> None:
     plan = world.plan([hourly(20)]).plan
-    hold, gates, isolation, stage, *slices, validate, rehearse, catch_up, promote, close = steps_of(plan)
-    assert hold == HoldRange("shop.orders", plan.target.partitions)
+    lease, gates, isolation, stage, *slices, validate, rehearse, catch_up, promote, close = steps_of(plan)
+    assert lease == HoldRange("shop.orders", plan.target.partitions)
     assert gates == PassGates(), "before anything is made"
     assert isolation == RecordIsolation(plan.source.topic)
     assert stage == MakeStaging("shop.orders", 7, 2, 48)

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from tests.unit.plan.world import JUNE, SETTINGS, Log, Record, World, milliseconds
 
-from anabranch.plan.asked import SessionsByStreamError
-from anabranch.plan.axis import Grain, PartitionRange, TimeAxis, widen
-from anabranch.plan.completeness import Proof
-from anabranch.plan.facts import LiveHistory, Lookups, SourceFacts
-from anabranch.plan.live_batches import LiveBatch, window_text
-from anabranch.plan.offsets import EndsBy, lookups
+from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.offsets.ranges import EndsBy, timestamp_bounds
 from anabranch.plan.plan import read_plan
 from anabranch.plan.planner import Planned, make_plan
+from anabranch.plan.ports import LiveHistory, SourceFacts, TimestampBounds
+from anabranch.plan.request import SessionsByStreamError
 from anabranch.plan.steps import describe, steps_of
-from anabranch.plan.strategy import StrategyIllegalError
-from anabranch.plan.stream import NoStreamStartError, StreamCheckpoint
-from anabranch.plan.windows import reading
+from anabranch.plan.strategies.event_windows import reading
+from anabranch.plan.strategies.live_batches import LiveBatch, window_text
+from anabranch.plan.strategies.strategy import StrategyIllegalError
+from anabranch.plan.strategies.stream_start import NoStreamStartError, StreamCheckpoint
+from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, widen
 
 HOUR = timedelta(hours=1)
 WINDOW = {"kind": "tumbling", "size": "1h", "lateness": "10m"}
@@ -77,11 +77,11 @@ def planned(
     live = LiveHistory({0: len(LOG.records)}, 1, True, frozenset(), 0, mark(len(LOG.records)))
     target = world.target(asked, live=live, partitions=partitions, batches=tuple(told))
 
-    def look(wanted: Lookups) -> SourceFacts:
+    def look(wanted: TimestampBounds) -> SourceFacts:
         return SourceFacts("shop.orders", "u1", {0: log.facts(wanted)}, SETTINGS, None)
 
     span = reading(asked.pipeline.spec.window, partitions)
-    source = look(lookups(span, asked.slack, everything=False))
+    source = look(timestamp_bounds(span, asked.slack, everything=False))
     return make_plan(asked, "c1", source, target, now=now, checkpoints=checkpoints, look=look)
 
 

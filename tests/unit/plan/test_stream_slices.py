@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plan.world import JUNE, milliseconds
 
-from anabranch.contract.window import EventWindow
-from anabranch.plan.axis import Grain, TimeAxis, widen
-from anabranch.plan.live_batches import LiveBatch, window_text
+from anabranch.contract.event_window import EventWindow
 from anabranch.plan.slices import Slice
-from anabranch.plan.stream_slices import RangeWindows, cut_stream
+from anabranch.plan.strategies.live_batches import LiveBatch, window_text
+from anabranch.plan.strategies.stream_slices import RangeWindows, cut_stream
+from anabranch.plan.target_range import Grain, TimeAxis, widen
 
 MINUTE, LATENESS = 60_000, 10 * 60_000
 AXIS = TimeAxis("window_start", Grain.HOUR)

@@ -10,7 +10,7 @@ from tests.unit.plan.rehearsal import measured
 from tests.unit.plan.world import NOW, World, hourly
 
 from anabranch.contract.pipeline import Live
-from anabranch.plan.window import Forecast, forecast
+from anabranch.plan.forecast.schedule import Forecast, forecast
 from anabranch.project.quantities import format_moment
 
 

@@ -14,17 +14,17 @@ from pydantic import ValidationError
 from tests.unit.plan.test_completeness import looked_up
 from tests.unit.plan.world import JUNE, Log, Record, World, milliseconds
 
-from anabranch.contract.window import EventWindow
-from anabranch.plan.axis import EPOCH, Grain, PartitionRange, TimeAxis, widen
-from anabranch.plan.completeness import Proof, moments_of
-from anabranch.plan.facts import LiveHistory, Lookups, SourceFacts
-from anabranch.plan.offsets import lookups
+from anabranch.contract.event_window import EventWindow
+from anabranch.plan.offsets.completeness import Proof, moments_of
+from anabranch.plan.offsets.ranges import timestamp_bounds
+from anabranch.plan.offsets.zone_spans import ZoneSpan
+from anabranch.plan.offsets.zones import NO_MAP, PartitionZones, Zone, ZoneMap
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.windows import WindowsOpenError, first_touched, reading, require_closed, split
-from anabranch.plan.zone_spans import Span
-from anabranch.plan.zones import NO_MAP, PartitionZones, Zone, ZoneMap
-from anabranch.promote.history import Author, Blocked, Clear, Commit, judge
+from anabranch.plan.ports import LiveHistory, SourceFacts, TimestampBounds
+from anabranch.plan.strategies.event_windows import WindowsOpenError, first_touched, reading, require_closed, split
+from anabranch.plan.target_range import EPOCH, Grain, PartitionRange, TimeAxis, widen
+from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, Commit, classify_range_commits
 
 MINUTE = timedelta(minutes=1)
 AXIS = TimeAxis("window_start", Grain.HOUR)
@@ -102,12 +102,12 @@ def planned(
     partitions = widen(TimeAxis("ordered_at", Grain.HOUR), asked.start or JUNE, asked.end or JUNE)
     target = world.target(asked, live=live, partitions=partitions)
 
-    def look(wanted: Lookups) -> SourceFacts:
+    def look(wanted: TimestampBounds) -> SourceFacts:
         facts = {number: log.facts(wanted) for number, log in enumerate(logs)}
         return SourceFacts("shop.orders", "u1", facts, None, None)
 
     span = reading(asked.pipeline.spec.window, partitions)
-    source = look(lookups(span, asked.slack, everything=False))
+    source = look(timestamp_bounds(span, asked.slack, everything=False))
     return make_plan(asked, "c1", source, target, now=NOW_, zones=zones, offsets_per_slice=size, look=look)
 
 
@@ -170,7 +170,7 @@ def _zones(partition: int, log: Log, block: int) -> list[Zone]:
     for start in range(0, len(log.records), block):
         inside = log.records[start : start + block]
         moments = sorted((each.event - EPOCH) // timedelta(microseconds=1) for each in inside if each.event)
-        spans = tuple(Span(moment, moment, 1, start, start + len(inside)) for moment in moments)
+        spans = tuple(ZoneSpan(moment, moment, 1, start, start + len(inside)) for moment in moments)
         found.append(Zone(partition, start, start + len(inside), len(inside), 0, 0, spans, None, None))
     return found
 
@@ -215,5 +215,5 @@ def test_windows_that_live_has_not_closed_are_refused(world: World) -> None:
 def test_a_live_commit_into_windows_of_the_range_blocks_and_is_never_kept() -> None:
     commit = Commit(8, Author.LIVE, code="c1", offsets={0: (5, 9)}, added=frozenset({"f"}))
     given_ = {"run": "r", "code": "c1", "staged": (), "present": ("f",)}
-    assert judge([commit], **given_) == Clear(frozenset({"f"}))  # type: ignore[arg-type]
-    assert judge([commit], **given_, windows=True) == Blocked(commit)  # type: ignore[arg-type]
+    assert classify_range_commits([commit], **given_) == ClearToPromote(frozenset({"f"}))  # type: ignore[arg-type]
+    assert classify_range_commits([commit], **given_, windows=True) == BlockedByCommit(commit)  # type: ignore[arg-type]

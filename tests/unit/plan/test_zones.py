@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 
-from anabranch.plan.zone_spans import CELL, HOUR, MOST_SPANS, Span
-from anabranch.plan.zone_summary import moment_text, summarise
-from anabranch.plan.zones import BLOCK, Group, Zone, combine, zones_of
+from anabranch.plan.offsets.zone_spans import CELL, HOUR, MOST_SPANS, ZoneSpan
+from anabranch.plan.offsets.zone_summary import moment_text, summarise
+from anabranch.plan.offsets.zones import BLOCK, EventGroup, Zone, combine, zones_of
 
 
-def group(first: int, last: int, count: int, low: int | None, high: int | None, partition: int = 0) -> Group:
-    return Group(partition, first, last, count, 0, 10 * count, low, high, 1, 2)
+def group(first: int, last: int, count: int, low: int | None, high: int | None, partition: int = 0) -> EventGroup:
+    return EventGroup(partition, first, last, count, 0, 10 * count, low, high, 1, 2)
 
 
 def zone(start: int, end: int, *spans: tuple[int, ...], nulls: int = 0) -> Zone:
     """Of spans (low, high, count), which may be anywhere in it, or (low, high, count, start, end)."""
-    made = tuple(Span(*(span if len(span) == 5 else (*span, start, end))) for span in spans)
+    made = tuple(ZoneSpan(*(span if len(span) == 5 else (*span, start, end))) for span in spans)
     count = nulls + sum(span.count for span in made)
     return Zone(0, start, end, count, 10 * count, nulls, made, 1 if count else None, 2 if count else None)
 
@@ -79,9 +79,9 @@ def test_a_zone_ends_where_the_hours_have_moved_on() -> None:
 def test_events_of_an_hour_that_stand_far_apart_are_two_spans() -> None:
     near, far = group(10, 20, 11, 0, 9), group(20 + CELL, 20 + CELL, 1, 5, 5)
     (found,) = zones_of({0: (0, BLOCK)}, [near, far])
-    assert found.spans == (Span(0, 9, 12, 10, 21 + CELL),)
+    assert found.spans == (ZoneSpan(0, 9, 12, 10, 21 + CELL),)
     (found,) = zones_of({0: (0, BLOCK)}, [near, group(21 + CELL, 21 + CELL, 1, 5, 5)])
-    assert found.spans == (Span(0, 9, 11, 10, 21), Span(5, 5, 1, 21 + CELL, 22 + CELL))
+    assert found.spans == (ZoneSpan(0, 9, 11, 10, 21), ZoneSpan(5, 5, 1, 21 + CELL, 22 + CELL))
     assert found.held(5, 6) == ((10, 21), (21 + CELL, 22 + CELL))
     assert found.held(10, 11) == ()
 

@@ -10,12 +10,20 @@ from typing import Any
 
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
-from anabranch.plan.asked import Asked, ask
-from anabranch.plan.axis import EPOCH, Grain, TimeAxis, everything, widen
-from anabranch.plan.facts import Found, LiveHistory, Lookups, PartitionFacts, SourceFacts, TargetFacts, TopicSettings
-from anabranch.plan.offsets import lookups
+from anabranch.plan.offsets.ranges import timestamp_bounds
+from anabranch.plan.offsets.zones import NO_MAP, ZoneMap
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.zones import NO_MAP, ZoneMap
+from anabranch.plan.ports import (
+    LiveHistory,
+    OffsetAtTime,
+    PartitionFacts,
+    SourceFacts,
+    TargetFacts,
+    TimestampBounds,
+    TopicSettings,
+)
+from anabranch.plan.request import BackfillRequest, resolve_request
+from anabranch.plan.target_range import EPOCH, Grain, TimeAxis, everything, widen
 from anabranch.project.model import Surroundings
 from anabranch.project.scaffold import plan_project, write_project
 
@@ -47,16 +55,16 @@ class Log:
     records: Sequence[Record]
     gone: int = 0
 
-    def found(self, timestamp: int) -> Found | None:
+    def found(self, timestamp: int) -> OffsetAtTime | None:
         kept = enumerate(self.records[self.gone :], self.gone)
-        return next((Found(at, each.timestamp) for at, each in kept if each.timestamp >= timestamp), None)
+        return next((OffsetAtTime(at, each.timestamp) for at, each in kept if each.timestamp >= timestamp), None)
 
-    def facts(self, asked: Lookups, samples: int | None = 10**9) -> PartitionFacts:
+    def facts(self, asked: TimestampBounds, samples: int | None = 10**9) -> PartitionFacts:
         at_end = None if asked.end is None else self.found(asked.end)
         after_end = None
         if at_end is not None and samples is not None:
             on = enumerate(self.records[at_end.offset :], at_end.offset)
-            after_end = tuple(Found(at, each.timestamp) for at, each in on if not each.marker)[:samples]
+            after_end = tuple(OffsetAtTime(at, each.timestamp) for at, each in on if not each.marker)[:samples]
         end = len(self.records)
         at_start = None if asked.start is None else self.found(asked.start)
         return PartitionFacts(self.gone, end, end, self.found(0), at_start, at_end, after_end, 100 * end)
@@ -114,10 +122,10 @@ class World:
         write_project(plan_project(folder, "shop"))
         return cls(folder)
 
-    def asked(self, *, now: datetime = NOW, pipe: Mapping[str, Any] | None = None, **spec: Any) -> Asked:
-        return ask(contract(self.folder, **spec), pipeline(self.folder, **(pipe or {})), now)
+    def asked(self, *, now: datetime = NOW, pipe: Mapping[str, Any] | None = None, **spec: Any) -> BackfillRequest:
+        return resolve_request(contract(self.folder, **spec), pipeline(self.folder, **(pipe or {})), now)
 
-    def target(self, asked: Asked, **changes: Any) -> TargetFacts:
+    def target(self, asked: BackfillRequest, **changes: Any) -> TargetFacts:
         partitions = everything(AXIS)
         if asked.start is not None and asked.end is not None:
             partitions = widen(AXIS, asked.start, asked.end)
@@ -133,8 +141,8 @@ class World:
         }
         return TargetFacts(**{**facts, **changes})
 
-    def source(self, asked: Asked, logs: Sequence[Log], target: TargetFacts, **changes: Any) -> SourceFacts:
-        window = lookups(target.partitions, asked.slack, everything=asked.everything)
+    def source(self, asked: BackfillRequest, logs: Sequence[Log], target: TargetFacts, **changes: Any) -> SourceFacts:
+        window = timestamp_bounds(target.partitions, asked.slack, everything=asked.everything)
         facts: dict[str, Any] = {
             "topic": "shop.orders",
             "uuid": "u1",

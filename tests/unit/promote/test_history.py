@@ -8,14 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge, other_writer
+from anabranch.promote.history import (
+    Author,
+    BlockedByCommit,
+    ClearToPromote,
+    Commit,
+    StagingBehind,
+    classify_range_commits,
+    other_writer,
+)
 
 MINE, OTHER = "run1", "run2"
 CODE, OTHER_CODE = "fixed", "buggy"
 FILE, OLD = "new.parquet", "old.parquet"
 OFFSETS = {0: (10, 20)}
 
-Verdict = Clear | CatchUp | Blocked
+Verdict = ClearToPromote | StagingBehind | BlockedByCommit
 
 
 def expected(commit: Commit, *, staged: bool, present: bool) -> str:
@@ -35,11 +43,11 @@ def expected(commit: Commit, *, staged: bool, present: bool) -> str:
 
 def named(verdict: Verdict) -> str:
     match verdict:
-        case Clear(keep):
+        case ClearToPromote(keep):
             return "keep" if keep else "clear"
-        case CatchUp():
+        case StagingBehind():
             return "behind"
-        case Blocked():
+        case BlockedByCommit():
             return "blocked"
 
 
@@ -62,15 +70,15 @@ def test_every_combination_for_one_commit() -> None:
     for author, run, code, offsets, added, removed, staged, present in EVERY:
         commit = Commit(1, author, run, code, offsets, added, removed)
         files = {FILE} if present else set[str]()
-        verdict = judge([commit], run=MINE, code=CODE, staged={1} if staged else set(), present=files)
+        verdict = classify_range_commits([commit], run=MINE, code=CODE, staged={1} if staged else set(), present=files)
         want = expected(commit, staged=staged, present=present)
         assert named(verdict) == want, (commit, staged, present)
         seen.add(want)
-        if isinstance(verdict, Clear):
+        if isinstance(verdict, ClearToPromote):
             assert verdict.keep == (added if want == "keep" else frozenset())
-        if isinstance(verdict, CatchUp):
+        if isinstance(verdict, StagingBehind):
             assert verdict.commits == (commit,)
-        if isinstance(verdict, Blocked):
+        if isinstance(verdict, BlockedByCommit):
             assert verdict.commit == commit
     assert seen == {"clear", "keep", "behind", "blocked"}
 
@@ -78,20 +86,27 @@ def test_every_combination_for_one_commit() -> None:
 @pytest.mark.parametrize("author", [author for author in Author if author is not Author.LIVE])
 def test_no_author_but_live_is_ever_kept_or_caught_up(author: Author) -> None:
     commit = Commit(1, author, MINE, CODE, OFFSETS, frozenset({FILE}))
-    assert named(judge([commit], run=MINE, code=CODE, staged=(), present={FILE})) in ("clear", "blocked")
+    assert named(classify_range_commits([commit], run=MINE, code=CODE, staged=(), present={FILE})) in (
+        "clear",
+        "blocked",
+    )
 
 
 def test_live_rows_that_were_compacted_are_caught_up_and_not_lost() -> None:
     live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({FILE}))
     rewrite = Commit(2, Author.REWRITE, added=frozenset({"compacted"}), removed=frozenset({FILE}))
-    verdict = judge([live, rewrite], run=MINE, code=CODE, staged=(), present={"compacted"})
-    assert verdict == CatchUp((live,))
-    assert judge([live, rewrite], run=MINE, code=CODE, staged={1}, present={"compacted"}) == Clear(frozenset())
+    verdict = classify_range_commits([live, rewrite], run=MINE, code=CODE, staged=(), present={"compacted"})
+    assert verdict == StagingBehind((live,))
+    assert classify_range_commits(
+        [live, rewrite], run=MINE, code=CODE, staged={1}, present={"compacted"}
+    ) == ClearToPromote(frozenset())
 
 
 def test_a_live_commit_of_which_one_file_was_compacted_is_caught_up_whole() -> None:
     live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({"a", "b"}))
-    assert judge([live], run=MINE, code=CODE, staged=(), present={"a", "compacted"}) == CatchUp((live,))
+    assert classify_range_commits([live], run=MINE, code=CODE, staged=(), present={"a", "compacted"}) == StagingBehind(
+        (live,)
+    )
 
 
 def _commits() -> st.SearchStrategy[list[Commit]]:
@@ -113,23 +128,26 @@ def _commits() -> st.SearchStrategy[list[Commit]]:
 def test_a_history_is_judged_as_its_commits_are(
     commits: list[Commit], staged: frozenset[int], present: frozenset[str]
 ) -> None:
-    alone = [named(judge([commit], run=MINE, code=CODE, staged=staged, present=present)) for commit in commits]
-    verdict = judge(commits, run=MINE, code=CODE, staged=staged, present=present)
+    alone = [
+        named(classify_range_commits([commit], run=MINE, code=CODE, staged=staged, present=present))
+        for commit in commits
+    ]
+    verdict = classify_range_commits(commits, run=MINE, code=CODE, staged=staged, present=present)
     if "blocked" in alone:
-        assert verdict == Blocked(commits[alone.index("blocked")])
+        assert verdict == BlockedByCommit(commits[alone.index("blocked")])
     elif "behind" in alone:
-        assert verdict == CatchUp(tuple(c for c, each in zip(commits, alone, strict=True) if each == "behind"))
+        assert verdict == StagingBehind(tuple(c for c, each in zip(commits, alone, strict=True) if each == "behind"))
     else:
         kept = [commit.added for commit, each in zip(commits, alone, strict=True) if each == "keep"]
-        assert verdict == Clear(frozenset[str]().union(*kept))
+        assert verdict == ClearToPromote(frozenset[str]().union(*kept))
 
 
 @given(_commits(), st.frozensets(st.integers(1, 9)), st.frozensets(st.sampled_from("abcdef")))
 def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
     commits: list[Commit], staged: frozenset[int], present: frozenset[str]
 ) -> None:
-    verdict = judge(commits, run=MINE, code=CODE, staged=staged, present=present)
-    if isinstance(verdict, Clear):
+    verdict = classify_range_commits(commits, run=MINE, code=CODE, staged=staged, present=present)
+    if isinstance(verdict, ClearToPromote):
         ours = [c for c in commits if c.author is Author.LIVE and c.code == CODE and c.snapshot not in staged]
         assert verdict.keep <= present
         assert verdict.keep <= frozenset[str]().union(*(commit.added for commit in ours))

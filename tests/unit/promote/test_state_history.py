@@ -6,7 +6,14 @@ from itertools import product
 
 import pytest
 
-from anabranch.promote.history import Author, Blocked, CatchUp, Clear, Commit, judge_state
+from anabranch.promote.history import (
+    Author,
+    BlockedByCommit,
+    ClearToPromote,
+    Commit,
+    StagingBehind,
+    classify_table_commits,
+)
 
 FILE = frozenset({"a.parquet"})
 
@@ -18,18 +25,22 @@ def test_every_live_commit_beyond_staging_is_replayed(
     added: frozenset[str], removed: frozenset[str], code: str
 ) -> None:
     commit = Commit(1, Author.LIVE, None, code, {0: (10, 20), 1: (5, 5)}, added, removed)
-    assert judge_state([commit], run="r", reached={0: 10, 1: 5}) == CatchUp((commit,))
-    assert judge_state([commit], run="r", reached={0: 20, 1: 5}) == Clear(frozenset())
-    assert judge_state([commit], run="r", reached={1: 5}) == CatchUp((commit,)), "a partition that is new"
+    assert classify_table_commits([commit], run="r", reached={0: 10, 1: 5}) == StagingBehind((commit,))
+    assert classify_table_commits([commit], run="r", reached={0: 20, 1: 5}) == ClearToPromote(frozenset())
+    assert classify_table_commits([commit], run="r", reached={1: 5}) == StagingBehind((commit,)), (
+        "a partition that is new"
+    )
 
 
 def test_others_block_unless_they_changed_no_row() -> None:
     for author in (Author.FOREIGN, Author.PROMOTION, Author.ROLLBACK, Author.LIVE):
         commit = Commit(1, author, "another", None, {}, FILE)
-        assert judge_state([commit], run="r", reached={}) == Blocked(commit), author
-        assert judge_state([Commit(1, author, "another")], run="r", reached={}) == Clear(frozenset())
+        assert classify_table_commits([commit], run="r", reached={}) == BlockedByCommit(commit), author
+        assert classify_table_commits([Commit(1, author, "another")], run="r", reached={}) == ClearToPromote(
+            frozenset()
+        )
     for fine in (
         Commit(1, Author.REWRITE, None, None, {}, FILE, FILE),
         Commit(1, Author.ROLLBACK, "r", None, {}, FILE),
     ):
-        assert judge_state([fine], run="r", reached={}) == Clear(frozenset())
+        assert classify_table_commits([fine], run="r", reached={}) == ClearToPromote(frozenset())

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.fixtures.properties import effort
 
-from anabranch.plan.intervals import union
+from anabranch.plan.offsets.intervals import union
 from anabranch.plan.slices import Slice, cut
 from anabranch.replay.gaps import Gap
 from anabranch.replay.ledger import FATES, Account, SliceAccount, conservation, settle, total

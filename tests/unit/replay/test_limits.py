@@ -13,9 +13,9 @@ from sqlalchemy import URL
 from tests.conformance.run_store.scene import MIDNIGHT, HandClock, submitted
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
-from anabranch.contract.backfill import Window
+from anabranch.contract.backfill import Schedule
 from anabranch.gates.overrides import keep_override
-from anabranch.plan.cost import Bill, Line
+from anabranch.plan.forecast.cost import Bill, Line
 from anabranch.project.quantities import format_moment
 from anabranch.replay.controls import read_controls
 from anabranch.replay.limits import (
@@ -27,8 +27,8 @@ from anabranch.replay.limits import (
     WindowNotOpenError,
     stopped_by_deadline,
 )
-from anabranch.replay.replayer import End
-from anabranch.runs.hold import Hold
+from anabranch.replay.replayer import ReplayEnd
+from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
 
 DEADLINE = MIDNIGHT + timedelta(hours=4)
@@ -42,8 +42,8 @@ class Scene:
         self.store, self.clock, self.amount = store, clock, 0.0
         submitted(store)
         lease = store.writer.acquire("r1", "host:1", timedelta(days=30), actor="ada")
-        self.hold = Hold(store.reader, store.writer, "r1", lease.epoch, "ada")
-        self.hold.move(Event.START)
+        self.lease = RunLease(store.reader, store.writer, "r1", lease.epoch, "ada")
+        self.lease.transition(Event.START)
 
     def at(self, moment: datetime) -> None:
         self.clock.now = moment
@@ -51,8 +51,8 @@ class Scene:
     def limits(
         self, window: dict[str, Any] | None = None, budget: float | None = None, rate: int | None = None
     ) -> Limits:
-        asked = None if window is None else Window.model_validate(window)
-        return Limits(self.hold, asked, budget, rate, self.bill, self.clock)
+        asked = None if window is None else Schedule.model_validate(window)
+        return Limits(self.lease, asked, budget, rate, self.bill, self.clock)
 
     def missing(self, choice: str, *, rate: int | None = None, **more: str) -> Limits:
         return self.limits({"deadline": format_moment(DEADLINE), "onMiss": choice, **more}, rate=rate)
@@ -65,7 +65,7 @@ class Scene:
 
     @property
     def state(self) -> State:
-        return self.hold.run.state
+        return self.lease.run.state
 
 
 @pytest.fixture
@@ -78,14 +78,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 @pytest.mark.parametrize(
     ("choice", "end", "state"),
     [
-        ("pause", End.PAUSED, State.PAUSED),
-        ("retry", End.PAUSED, State.PAUSED),
-        ("rollback", End.CANCELLED, State.CANCELLED),
+        ("pause", ReplayEnd.PAUSED, State.PAUSED),
+        ("retry", ReplayEnd.PAUSED, State.PAUSED),
+        ("rollback", ReplayEnd.CANCELLED, State.CANCELLED),
         ("scaleOut", None, State.REPLAYING),
     ],
 )
 def test_the_contracts_choice_is_carried_out_when_the_deadline_comes(
-    scene: Scene, choice: str, end: End | None, state: State
+    scene: Scene, choice: str, end: ReplayEnd | None, state: State
 ) -> None:
     limits = scene.missing(choice)
     scene.at(DEADLINE - MINUTE)
@@ -104,13 +104,13 @@ def test_the_contracts_choice_is_carried_out_when_the_deadline_comes(
 def test_whoever_resumes_after_a_pause_is_not_paused_again(scene: Scene) -> None:
     limits = scene.missing("pause")
     scene.at(DEADLINE)
-    assert limits() is End.PAUSED
-    scene.hold.move(Event.RESUME)
+    assert limits() is ReplayEnd.PAUSED
+    scene.lease.transition(Event.RESUME)
     scene.at(DEADLINE + DAY)
     limits.require_open()
     assert limits() is None
     limits.require_for_promotion()
-    scene.hold.move(Event.PAUSE, {"reason": "interrupted"})
+    scene.lease.transition(Event.PAUSE, {"reason": "interrupted"})
     assert stopped_by_deadline(scene.store.reader.audit(run_id="r1")) is None, "this time it was somebody else"
     assert len(scene.said(MISSED)) == 1
 
@@ -118,15 +118,15 @@ def test_whoever_resumes_after_a_pause_is_not_paused_again(scene: Scene) -> None
 def test_a_run_that_was_put_off_goes_on_in_the_next_window_and_may_miss_it_too(scene: Scene) -> None:
     limits = scene.missing("retry", startAfter=format_moment(MIDNIGHT))
     scene.at(DEADLINE + MINUTE)
-    assert limits() is End.PAUSED
+    assert limits() is ReplayEnd.PAUSED
     with pytest.raises(WindowNotOpenError, match=format_moment(MIDNIGHT + DAY)):
         limits.require_open()
     scene.at(MIDNIGHT + DAY)
     limits.require_open()
-    scene.hold.move(Event.RESUME)
+    scene.lease.transition(Event.RESUME)
     assert limits() is None
     scene.at(DEADLINE + DAY)
-    assert limits() is End.PAUSED
+    assert limits() is ReplayEnd.PAUSED
     assert [each["next_deadline"] for each in scene.said(MISSED)] == [
         format_moment(DEADLINE + DAY),
         format_moment(DEADLINE + 2 * DAY),
@@ -152,8 +152,8 @@ def test_a_deadline_between_validation_and_promotion_stops_the_promotion(
     scene: Scene, choice: str, state: State
 ) -> None:
     limits = scene.missing(choice)
-    scene.hold.move(Event.STAGE)
-    scene.hold.move(Event.ACCEPT)
+    scene.lease.transition(Event.STAGE)
+    scene.lease.transition(Event.ACCEPT)
     limits.require_for_promotion()
     scene.at(DEADLINE)
     with pytest.raises(DeadlineMissedError, match=choice):
@@ -177,7 +177,7 @@ def test_over_budget_is_an_error_until_somebody_answers_for_it(scene: Scene) -> 
     scene.amount = 3.01
     with pytest.raises(OverBudgetError, match="budget is 3"):
         limits()
-    contract = scene.hold.run.contract_hash
+    contract = scene.lease.run.contract_hash
     words = {"by": "ada", "colour": "red", "words": "over", "contract": contract, "run_id": "r1"}
     keep_override(scene.store.writer, "rollback", "no matter", **words)
     with pytest.raises(OverBudgetError):

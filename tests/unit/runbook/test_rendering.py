@@ -7,17 +7,17 @@ import re
 import pytest
 from tests.unit.validate.test_page import HOSTILE, Elements
 
-from anabranch.runbook.book import Code, Facts, Grid, Missing, Paragraph, Runbook, Section
-from anabranch.runbook.markdown import render_markdown
-from anabranch.runbook.page import render_page
+from anabranch.pages.runbook.document import Code, FactList, Grid, MissingPart, Paragraph, Runbook, Section
+from anabranch.pages.runbook.markdown import render_markdown
+from anabranch.pages.runbook.page import render_page
 
 
 def book(text: str) -> Runbook:
     blocks = (
         Paragraph(text),
-        Facts(((text, text), ("code", Code(text)))),
+        FactList(((text, text), ("code", Code(text)))),
         Grid(("a", "b"), ((text, Code(text)),)),
-        Missing(Code(text)),
+        MissingPart(Code(text)),
     )
     return Runbook(text, text, text, False, (Section("What, and who", blocks),), text)
 

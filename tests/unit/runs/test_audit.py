@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from anabranch.runs.audit import GENESIS, Anchor, AuditRecord, Flaw, record_hash, verify_chain
+from anabranch.runs.audit import GENESIS, Anchor, AuditRecord, ChainFlaw, record_hash, verify_chain
 
 
 def chain(length: int) -> list[AuditRecord]:
@@ -45,7 +45,7 @@ def test_a_value_that_json_has_no_word_for_is_a_flaw_and_no_crash() -> None:
     records = chain(3)
     records[1] = replace(records[1], details=b"\xff")  # type: ignore[arg-type]
     verdict = verify_chain(records, head_of(records))
-    assert (verdict.flaw, verdict.seq) == (Flaw.ALTERED, 2)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.ALTERED, 2)
 
 
 def test_a_rewritten_chain_that_fits_together_is_caught_by_an_anchor_alone() -> None:
@@ -57,7 +57,7 @@ def test_a_rewritten_chain_that_fits_together_is_caught_by_an_anchor_alone() -> 
     assert verify_chain(forged, head_of(forged)).intact
     for seq in (3, 4, 5):
         verdict = verify_chain(forged, head_of(forged), Anchor(seq, honest[seq - 1].hash))
-        assert (verdict.flaw, verdict.seq) == (Flaw.REWRITTEN, seq)
+        assert (verdict.flaw, verdict.seq) == (ChainFlaw.REWRITTEN, seq)
 
 
 def test_a_tail_cut_off_together_with_the_head_is_caught_by_an_anchor_alone() -> None:
@@ -65,11 +65,11 @@ def test_a_tail_cut_off_together_with_the_head_is_caught_by_an_anchor_alone() ->
     cut = honest[:3]
     assert verify_chain(cut, head_of(cut)).intact
     verdict = verify_chain(cut, head_of(cut), head_of(honest))
-    assert (verdict.flaw, verdict.seq) == (Flaw.TRUNCATED, 4)
+    assert (verdict.flaw, verdict.seq) == (ChainFlaw.TRUNCATED, 4)
 
 
 def test_a_lost_head_is_a_flaw() -> None:
-    assert verify_chain(chain(2), None).flaw is Flaw.TRUNCATED
+    assert verify_chain(chain(2), None).flaw is ChainFlaw.TRUNCATED
 
 
 def test_the_verdict_as_data_carries_what_a_later_verification_takes() -> None:

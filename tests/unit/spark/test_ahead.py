@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
-from anabranch.adapters.spark.ahead import Ahead
+from anabranch.adapters.spark.write.prefetch import Prefetch
 from anabranch.plan.slices import Slice
 
 FIRST, SECOND, THIRD = (Slice(f"s0000{number}", {0: (number, number + 1)}) for number in range(3))
@@ -33,7 +33,7 @@ def fail(*_: object) -> str:
 
 def test_a_slice_is_begun_once_and_given_away_once() -> None:
     maker = Maker()
-    ahead = Ahead(maker.query, maker.make)
+    ahead = Prefetch(maker.query, maker.make)
     for piece in (FIRST, SECOND, SECOND):
         ahead.begin(piece)
     assert ahead.take(SECOND) == "files of s00001"
@@ -60,7 +60,7 @@ def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() 
         assert piece is THIRD or go_on.wait(PATIENCE)
         return maker.make(piece, query)
 
-    ahead = Ahead(query, slow)
+    ahead = Prefetch(query, slow)
     for piece in (FIRST, SECOND, THIRD):
         ahead.begin(piece)
     assert second.wait(PATIENCE)
@@ -75,7 +75,7 @@ def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() 
 @pytest.mark.parametrize("faulty", ["query", "make"])
 def test_an_error_comes_up_when_the_slice_is_taken(faulty: str) -> None:
     maker = Maker()
-    ahead = Ahead(fail, maker.make) if faulty == "query" else Ahead(maker.query, fail)
+    ahead = Prefetch(fail, maker.make) if faulty == "query" else Prefetch(maker.query, fail)
     ahead.begin(SECOND)
     with pytest.raises(ZeroDivisionError):
         ahead.take(SECOND)
@@ -89,7 +89,7 @@ def test_what_is_let_go_is_waited_for_and_dropped() -> None:
         assert go_on.wait(PATIENCE)
         return maker.make(piece, query)
 
-    ahead = Ahead(maker.query, slow)
+    ahead = Prefetch(maker.query, slow)
     for piece in (FIRST, SECOND, THIRD):
         ahead.begin(piece)
     assert running.wait(PATIENCE)
@@ -105,7 +105,7 @@ def test_what_is_let_go_is_waited_for_and_dropped() -> None:
 
 
 def test_a_fault_in_what_is_let_go_is_nobodys_business() -> None:
-    ahead, dropped = Ahead(fail, fail), list[str]()
+    ahead, dropped = Prefetch(fail, fail), list[str]()
     ahead.begin(FIRST)
     ahead.let_go(dropped.append)
     assert dropped == []

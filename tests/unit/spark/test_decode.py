@@ -13,7 +13,7 @@ import pytest
 from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import STAMP, pipeline, records
 
-from anabranch.adapters.spark.decode import (
+from anabranch.adapters.spark.decode.decode import (
     NO_EVENT_TIME,
     NOT_OF_THE_SCHEMA,
     bad_of,

@@ -8,8 +8,8 @@ import pytest
 
 from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.jvm.java import Java, find_java
-from anabranch.adapters.spark import functions
-from anabranch.adapters.spark.functions import functions_jar, functions_key
+from anabranch.adapters.spark.native import functions
+from anabranch.adapters.spark.native.functions import functions_jar, functions_key
 
 JAVA = Java(Path("/usr/bin/java"), 17)
 ICEBERG, KAFKA = "iceberg-spark-runtime-4.0_2.13-1.11.0.jar", "kafka-clients-3.9.1.jar"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.adapters.spark.jvm_exit import explain_exit
+from anabranch.adapters.spark.session.jvm_exit import explain_exit
 
 HEAP = """WARNING: Using incubator modules: jdk.incubator.vector
 2026-11-18T15:45:41Z spark ERROR Executor: Exception in task 1.2 in stage 0.0 (TID 3)

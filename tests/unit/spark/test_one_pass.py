@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.append_slices import one_row_at_most
-from anabranch.adapters.spark.tally import Questions, Tally
+from anabranch.adapters.spark.write.append_slices import one_row_at_most
+from anabranch.adapters.spark.write.record_counter import CountSpec, RecordCounter
 
 pytestmark = pytest.mark.spark
 
@@ -32,31 +32,31 @@ def test_counts_are_exact_however_many_partitions(spark: SparkForTests, partitio
     chance = random.Random(partitions)
     rows = [(chance.randrange(partitions) * 5, chance.choice((0, 0, 0, 1, 2))) for _ in range(3000)]
     numbers = [number * 5 for number in range(partitions)]
-    tally = Tally(spark.session, numbers, KINDS)
-    count(tally.on(events(spark, rows), Questions.of(len(KINDS), F.col("kind"), F.lit(2))))
+    tally = RecordCounter(spark.session, numbers, KINDS)
+    count(tally.on(events(spark, rows), CountSpec.of(len(KINDS), F.col("kind"), F.lit(2))))
     expected = Counter(rows)
     assert tally.counts == {n: {kind: expected[n, k] for k, kind in enumerate(KINDS)} for n in numbers}
     assert (tally.amount, tally.counted) == (6000, 3000)
 
 
 def test_nothing_is_counted_as_nothing(spark: SparkForTests) -> None:
-    tally = Tally(spark.session, [3], KINDS)
-    count(tally.on(events(spark, []), Questions.of(len(KINDS), F.col("kind"), F.lit(2))))
+    tally = RecordCounter(spark.session, [3], KINDS)
+    count(tally.on(events(spark, []), CountSpec.of(len(KINDS), F.col("kind"), F.lit(2))))
     assert (tally.counts, tally.amount) == ({3: dict.fromkeys(KINDS, 0)}, 0)
 
 
 def test_who_is_of_no_partition_that_was_asked_for_is_not_hidden(spark: SparkForTests) -> None:
-    tally = Tally(spark.session, [3], KINDS)
+    tally = RecordCounter(spark.session, [3], KINDS)
     stray = spark.session.createDataFrame([(3, 0), (-2, 1), (None, 0)], "_partition int, kind int")
-    counted = tally.on(stray, Questions.of(len(KINDS), F.col("kind")))
+    counted = tally.on(stray, CountSpec.of(len(KINDS), F.col("kind")))
     assert counted.count() == 3, "nobody is left out for being strange"
     assert {number: sum(each.values()) for number, each in tally.counts.items()} == {3: 1, -2: 1, -1: 1}
 
 
 def test_each_row_is_counted_once_whatever_is_chosen_below_and_above(spark: SparkForTests) -> None:
     """Spark moves filters about. One that counts has to stay where it is."""
-    below, above = (Tally(spark.session, [0, 1], KINDS) for _ in range(2))
-    asked = Questions.of(len(KINDS), F.col("kind"))
+    below, above = (RecordCounter(spark.session, [0, 1], KINDS) for _ in range(2))
+    asked = CountSpec.of(len(KINDS), F.col("kind"))
     rows = [(number % 2, number % 3) for number in range(600)]
     doubled = below.on(events(spark, rows), asked).where("kind > 0").withColumn("kind", F.col("kind") - 1)
     assert above.on(doubled, asked).where("_partition = 1").where("kind = 0").count() == 100
@@ -65,14 +65,14 @@ def test_each_row_is_counted_once_whatever_is_chosen_below_and_above(spark: Spar
 
 
 def test_a_function_in_python_is_called_once_for_each_row_that_is_counted(spark: SparkForTests) -> None:
-    tally, calls = Tally(spark.session, [0], KINDS), spark.session.sparkContext.accumulator(0)
+    tally, calls = RecordCounter(spark.session, [0], KINDS), spark.session.sparkContext.accumulator(0)
 
     def kind(given: int) -> int:
         calls.add(1)
         return given
 
     rows = events(spark, [(0, 1)] * 40).withColumn("kind", F.udf(kind, "int")("kind"))
-    count(tally.on(rows, Questions.of(len(KINDS), F.col("kind"))))
+    count(tally.on(rows, CountSpec.of(len(KINDS), F.col("kind"))))
     assert (tally.counted, calls.value) == (40, 40)
 
 
@@ -95,6 +95,8 @@ MAYBE_MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 @pytest.mark.parametrize("transform", [*ONE_AT_MOST, *MAYBE_MORE])
 def test_whether_an_event_gives_one_row_at_most(spark: SparkForTests, transform: str) -> None:
-    counted = Tally(spark.session, [0], KINDS).on(events(spark, [(0, 0)]), Questions.of(len(KINDS), F.col("kind")))
+    counted = RecordCounter(spark.session, [0], KINDS).on(
+        events(spark, [(0, 0)]), CountSpec.of(len(KINDS), F.col("kind"))
+    )
     rows = {**ONE_AT_MOST, **MAYBE_MORE}[transform](counted)
     assert one_row_at_most(rows, counted) is (transform in ONE_AT_MOST)

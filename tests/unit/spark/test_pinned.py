@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import pipeline, records
 
-from anabranch.adapters.spark.decode import decode, events_of
-from anabranch.adapters.spark.transform import load_transform
+from anabranch.adapters.spark.decode.decode import decode, events_of
+from anabranch.adapters.spark.transform.load import load_transform
 
 pytestmark = pytest.mark.spark
 CODE = """

@@ -8,8 +8,8 @@ import pytest
 from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import pipeline, records
 
-from anabranch.adapters.spark.decode import NO_EVENT_TIME, NOT_OF_THE_SCHEMA, bad_of, decode
-from anabranch.adapters.spark.quarantine import Batch, Quarantine, QuarantineFullError
+from anabranch.adapters.spark.decode.decode import NO_EVENT_TIME, NOT_OF_THE_SCHEMA, bad_of, decode
+from anabranch.adapters.spark.write.quarantine import Batch, QuarantineFullError, QuarantineTable
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +24,7 @@ def test_once_for_each_batch_and_no_more_than_the_cap(spark: SparkForTests, shop
         target={"table": "poison.orders"},
         quarantine={"maxRecords": 7},
     )
-    quarantine = Quarantine(spark.catalog, found)
+    quarantine = QuarantineTable(spark.catalog, found)
     bad = bad_of(decode(records(spark.session, POISON), found.spec))
     for _ in range(2):
         quarantine.prepare(spark.session)

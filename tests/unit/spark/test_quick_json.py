@@ -18,10 +18,10 @@ from tests.unit.spark.test_decode import AT, BAD, COLUMNS, GOOD, NO_MOMENTS, TEX
 
 from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.jvm.java import find_java
-from anabranch.adapters.spark import decode as decoding
-from anabranch.adapters.spark.decode import declared_columns, decode
-from anabranch.adapters.spark.functions import FunctionsNotCompiledError, functions_jar
-from anabranch.adapters.spark.quick_json import quick_json
+from anabranch.adapters.spark.decode import decode as decoding
+from anabranch.adapters.spark.decode.decode import declared_columns, decode
+from anabranch.adapters.spark.decode.fast_json import fast_json
+from anabranch.adapters.spark.native.functions import FunctionsNotCompiledError, functions_jar
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +65,7 @@ def test_it_gives_what_the_slow_way_gives(spark: SparkForTests, shop: Path, monk
 
     assert "QuickJson" in _plan(spark, spec)
     with_it = _rows(spark, values, spec)
-    monkeypatch.setattr(decoding, "quick_json", lambda _value, schema, *_: F.lit(None).cast(schema))
+    monkeypatch.setattr(decoding, "fast_json", lambda _value, schema, *_: F.lit(None).cast(schema))
     monkeypatch.setattr(decoding, "_steps", decoding._steps.__wrapped__)
     without = _rows(spark, values, spec)
 
@@ -97,7 +97,7 @@ def test_columns_that_it_does_not_know_are_read_slowly(spark: SparkForTests, sho
 def test_sources_that_are_no_java_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "Broken.java").write_text("class Broken { nonsense }")
-    monkeypatch.setattr("anabranch.adapters.spark.functions.SOURCES", tmp_path / "java")
+    monkeypatch.setattr("anabranch.adapters.spark.native.functions.SOURCES", tmp_path / "java")
 
     with pytest.raises(FunctionsNotCompiledError, match=r"Broken\.java"):
         functions_jar(find_java(), (), tmp_path / "cache")
@@ -135,7 +135,7 @@ def _plan(spark: SparkForTests, spec: Any) -> str:
 def _quick(spark: SparkForTests, values: Sequence[str], spec: Any) -> list[bool]:
     schema = declared_columns(spec)
     assert isinstance(schema, StructType)
-    column = quick_json(F.col("value"), schema, "UTC").isNotNull()
+    column = fast_json(F.col("value"), schema, "UTC").isNotNull()
     found = records(spark.session, [each.encode() for each in values]).select("offset", column.alias("quick"))
     return [row["quick"] for row in sorted(found.collect(), key=lambda row: row["offset"])]
 

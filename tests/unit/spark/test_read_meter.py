@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.adapters.spark.kafka_source import rate_options
-from anabranch.adapters.spark.read_meter import LARGEST_FETCH, SMALLEST_FETCH, fetch_options
+from anabranch.adapters.spark.source.kafka_source import rate_options
+from anabranch.adapters.spark.source.read_meter import LARGEST_FETCH, SMALLEST_FETCH, fetch_options
 
 SIZE = "kafka.max.partition.fetch.bytes"
 

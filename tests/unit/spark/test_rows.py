@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import StructType
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.rows import OutputError, align, own_columns, time_column
+from anabranch.adapters.spark.transform.output_rows import OutputError, align, own_columns, time_column
 
 pytestmark = pytest.mark.spark
 

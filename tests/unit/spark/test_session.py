@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.session import COLLECTOR, PATIENT_COMPILER, java_options
+from anabranch.adapters.spark.session.session import COLLECTOR, PATIENT_COMPILER, java_options
 
 BY_ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 

@@ -12,12 +12,12 @@ from pyiceberg.table import Table
 from tests.fixtures.spark import SparkForTests
 
 from anabranch.adapters.iceberg.partitioning import OtherPartitioningError, partitioning_of
-from anabranch.adapters.spark.rows import OutputError
-from anabranch.adapters.spark.target_table import ensure_target, spark_name
-from anabranch.adapters.spark.transform import load_transform
+from anabranch.adapters.spark.transform.load import load_transform
+from anabranch.adapters.spark.transform.output_rows import OutputError
+from anabranch.adapters.spark.write.target_table import ensure_target, spark_name
+from anabranch.app.project_context import open_project
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.partitioning import Density
-from anabranch.wiring.workplace import open_workplace
 
 pytestmark = pytest.mark.spark
 FANOUT = "write.spark.fanout.enabled"
@@ -34,7 +34,7 @@ def make(shop: Path, spark: SparkForTests) -> Iterator[Make]:
     def made(by: str | None, density: Density | None = None, kind: str = "stateless") -> tuple[str, ...]:
         said = f"table: {name}" + ("" if by is None else f"\n    partitionBy: {by}")
         file.write_text(original.replace("table: shop.orders", said).replace("class: stateless", f"class: {kind}"))
-        pipeline = load_pipelines(open_workplace(shop, "dev").loaded)["orders"].pipeline
+        pipeline = load_pipelines(open_project(shop, "dev").loaded)["orders"].pipeline
         ensure_target(spark.session, spark.catalog, pipeline, load_transform(shop, pipeline), lambda: density)
         return tuple(map(str, partitioning_of(spark.catalog.open().load_table(name))))
 

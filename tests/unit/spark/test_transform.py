@@ -12,17 +12,17 @@ from pyspark.sql import DataFrame
 from tests.fixtures.spark import SparkForTests
 from tests.unit.spark.conftest import pipeline, records
 
-from anabranch.adapters.spark.ahead import Ahead
-from anabranch.adapters.spark.decode import decode, events_of
-from anabranch.adapters.spark.faults import TransformFailedError
-from anabranch.adapters.spark.loading import ModuleNameTakenError
-from anabranch.adapters.spark.transform import (
+from anabranch.adapters.spark.decode.decode import decode, events_of
+from anabranch.adapters.spark.transform.errors import TransformFailedError
+from anabranch.adapters.spark.transform.load import (
+    LoadedTransform,
     NotRowsError,
-    Transform,
     TransformUnloadableError,
     load_transform,
     ship,
 )
+from anabranch.adapters.spark.transform.project_modules import ModuleNameTakenError
+from anabranch.adapters.spark.write.prefetch import Prefetch
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.slices import Slice
@@ -51,7 +51,7 @@ def events(spark: SparkForTests, spec: Pipeline) -> DataFrame:
     return events_of(decode(records(spark.session, VALUES), spec.spec))
 
 
-def loaded(folder: Path, text: str) -> tuple[Transform, Pipeline]:
+def loaded(folder: Path, text: str) -> tuple[LoadedTransform, Pipeline]:
     found = described(project(folder, orders=text))
     return load_transform(folder, found), found
 
@@ -164,7 +164,7 @@ def test_a_fault_that_shows_only_when_rows_are_made_names_it_too(
     transform, found = loaded(tmp_path, text)
     rows = transform(events(spark, found))
 
-    with pytest.raises(TransformFailedError) as failed, transform.blamed():
+    with pytest.raises(TransformFailedError) as failed, transform.attribute_transform_errors():
         rows.write.format("noop").mode("overwrite").save()
 
     assert f"transforms/{place}" in failed.value.what
@@ -183,10 +183,10 @@ def test_a_fault_names_its_line_when_another_thread_put_the_query_together(
 
     given = events(spark, found)
 
-    ahead, piece = Ahead(lambda _: transform(given), lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
+    ahead, piece = Prefetch(lambda _: transform(given), lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
     ahead.begin(piece)
     rows = ahead.take(piece)
-    with pytest.raises(TransformFailedError) as failed, transform.blamed():
+    with pytest.raises(TransformFailedError) as failed, transform.attribute_transform_errors():
         rows.write.format("noop").mode("overwrite").save()
 
     assert "transforms/orders.py:3" in failed.value.what

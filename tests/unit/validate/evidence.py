@@ -8,15 +8,15 @@ from datetime import datetime, timezone
 from typing import Any
 
 from anabranch.contract.backfill import Backfill, BackfillSpec
-from anabranch.contract.pipeline import Pipeline, PipelineSpec, Quarantine
-from anabranch.plan.axis import Grain, PartitionRange, TimeAxis, ordinal
-from anabranch.plan.plan import Plan, Source, Target
+from anabranch.contract.pipeline import Pipeline, PipelineSpec, QuarantineSpec
+from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
+from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, ordinal
 from anabranch.replay.ledger import Account, SliceAccount
-from anabranch.validate.judge import judge
-from anabranch.validate.measures import Checksum, Column, Differences, Measures, Nulls, Side, Strays
+from anabranch.validate.measures import Checksum, Column, Differences, Measures, Nulls, OutOfRangeFiles, Side
 from anabranch.validate.report import Report
-from anabranch.validate.result import Check, Evidence, Result
+from anabranch.validate.result import Check, CheckInput, Result
+from anabranch.validate.verdict import reach_verdict
 
 START = datetime(2025, 6, 1, tzinfo=timezone.utc)
 FIRST = ordinal(Grain.HOUR, START)
@@ -32,14 +32,14 @@ MEASURES = Measures(
     schema="as planned",
     differences=Differences(True),
     nulls=Nulls({}),
-    strays=Strays(),
+    strays=OutOfRangeFiles(),
 )
 PLAN = Plan(
     "orders",
     "contract",
     "code",
-    Source("shop.orders", "uuid", 1, {0: ((0, 20),)}, {}),
-    Target("shop.orders", 1, "as planned", RANGE, RANGE.start, RANGE.end),
+    PlannedSource("shop.orders", "uuid", 1, {0: ((0, 20),)}, {}),
+    PlannedTarget("shop.orders", 1, "as planned", RANGE, RANGE.start, RANGE.end),
     SLICES,
 )
 
@@ -57,14 +57,14 @@ def contract(**spec: Any) -> Backfill:
 
 
 def pipeline(cap: int = 5) -> Pipeline:
-    quarantine = Quarantine.model_validate({"maxRecords": cap})
+    quarantine = QuarantineSpec.model_validate({"maxRecords": cap})
     return Pipeline.model_construct(spec=PipelineSpec.model_construct(quarantine=quarantine))
 
 
 def evidence(
     accounts: Sequence[SliceAccount] = ACCOUNTS, *, asked: Backfill | None = None, cap: int = 5, **measured: Any
-) -> Evidence:
-    return Evidence(replace(MEASURES, **measured), PLAN, asked or contract(), pipeline(cap), accounts)
+) -> CheckInput:
+    return CheckInput(replace(MEASURES, **measured), PLAN, asked or contract(), pipeline(cap), accounts)
 
 
 def staged(**buckets: int) -> Side:
@@ -73,11 +73,11 @@ def staged(**buckets: int) -> Side:
     return Side(2, COLUMNS, {**BUCKETS, **{numbers[name]: Checksum(rows, 9, 9) for name, rows in buckets.items()}})
 
 
-def only(check: Check, given: Evidence) -> Result:
+def only(check: Check, given: CheckInput) -> Result:
     [result] = check(given)
     return result
 
 
 def report(accounts: Sequence[SliceAccount] = ACCOUNTS, *, run: str = "r1", **measured: Any) -> Report:
     at = datetime(2025, 6, 2, 10, 20, 33, tzinfo=timezone.utc)
-    return judge(replace(MEASURES, **measured), PLAN, contract(), pipeline(), accounts, run=run, at=at)
+    return reach_verdict(replace(MEASURES, **measured), PLAN, contract(), pipeline(), accounts, run=run, at=at)

@@ -9,15 +9,15 @@ from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, COLUMNS, SLICES, con
 
 from anabranch.plan.slices import Slice
 from anabranch.replay.ledger import Account, SliceAccount
-from anabranch.validate import (
+from anabranch.validate.checks import (
     checksums,
     conservation,
     counts,
     keys,
     nulls,
+    outside_range,
     quarantine,
     queries,
-    range,  # noqa: A004
     schema,
     spot,
 )
@@ -27,23 +27,23 @@ from anabranch.validate.measures import (
     Difference,
     Duplicates,
     Nulls,
+    OutOfRangeFile,
+    OutOfRangeFiles,
     Quarantined,
     QueryRun,
     Side,
     Spots,
-    Stray,
-    Strays,
 )
-from anabranch.validate.result import Outcome
+from anabranch.validate.result import CheckOutcome
 
-PASSED, WARNED, FAILED = Outcome.PASSED, Outcome.WARNED, Outcome.FAILED
+PASSED, WARNED, FAILED = CheckOutcome.PASSED, CheckOutcome.WARNED, CheckOutcome.FAILED
 
 
 @pytest.mark.parametrize(
     ("rows", "tolerance", "outcome"),
     [(16, "0%", PASSED), (17, "0%", FAILED), (17, "6%", PASSED), (17, "5%", FAILED), (15, "7%", PASSED)],
 )
-def test_rows_expected(rows: int, tolerance: str, outcome: Outcome) -> None:
+def test_rows_expected(rows: int, tolerance: str, outcome: CheckOutcome) -> None:
     asked = contract(expect={"rows": rows, "tolerance": tolerance})
     result, _ = counts.check(evidence(asked=asked))
     assert (result.check, result.outcome) == ("rows expected", outcome)
@@ -183,9 +183,9 @@ def test_rows_in_staging_that_the_ledger_does_not_know() -> None:
 
 
 def test_outside_the_range() -> None:
-    assert only(range.check, evidence()).outcome is PASSED
-    strays = Strays(21, (Stray("a.parquet", True, 3), Stray("b.parquet", False, 4)))
-    result = only(range.check, evidence(strays=strays))
+    assert only(outside_range.check, evidence()).outcome is PASSED
+    strays = OutOfRangeFiles(21, (OutOfRangeFile("a.parquet", True, 3), OutOfRangeFile("b.parquet", False, 4)))
+    result = only(outside_range.check, evidence(strays=strays))
     assert (result.outcome, result.found) == (FAILED, "21 files added or taken away")
     assert [row["what"] for row in result.sample] == ["added", "taken away"]
 
@@ -194,7 +194,7 @@ def test_outside_the_range() -> None:
     ("aside", "there", "cap", "outcome"),
     [(0, 0, 5, PASSED), (2, 2, 5, WARNED), (2, 3, 5, WARNED), (0, 1, 5, WARNED), (2, 1, 5, FAILED), (6, 6, 5, FAILED)],
 )
-def test_quarantine(aside: int, there: int, cap: int, outcome: Outcome) -> None:
+def test_quarantine(aside: int, there: int, cap: int, outcome: CheckOutcome) -> None:
     accounts = [SliceAccount(SLICES[0], {0: Account(10, output=10 - aside, quarantined=aside, rows=10 - aside)})]
     result = only(quarantine.check, evidence(accounts, cap=cap, quarantined=Quarantined(there)))
     assert result.outcome is outcome

@@ -9,25 +9,25 @@ from dataclasses import replace
 from rich.console import Console
 from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, COLUMNS, FIRST, evidence, only, report, staged
 
-from anabranch.validate import control, counts
-from anabranch.validate.charges import Charge, Charges
+from anabranch.cli.report import print_report
+from anabranch.pages.validation import render_page
+from anabranch.validate.attribution import Attribution, DiffAttribution
+from anabranch.validate.checks import control, counts
 from anabranch.validate.measures import Checksum, Difference, Side
-from anabranch.validate.page import render_page
 from anabranch.validate.report import Verdict
-from anabranch.validate.result import Outcome, Result
-from anabranch.validate.terminal import print_report
+from anabranch.validate.result import CheckOutcome, Result
 
-CHARGES = Charges(
+CHARGES = DiffAttribution(
     Side(3, COLUMNS, BUCKETS),
     ACCOUNTS,
     True,
-    {FIRST: Charge(fix=5, noise=2, both=1), FIRST + 1: Charge(noise=1)},
+    {FIRST: Attribution(fix=5, noise=2, both=1), FIRST + 1: Attribution(noise=1)},
     (Difference({"order_id": "o1", "amount": "1"}, {"order_id": "o1", "amount": "2"}),),
     (Difference(None, {"order_id": "<b>o2</b>", "amount": "3"}),),
 )
 
 
-def by_name(charges: Charges | None = CHARGES) -> dict[str, Result]:
+def by_name(charges: DiffAttribution | None = CHARGES) -> dict[str, Result]:
     return {result.check: result for result in control.check(evidence(charges=charges))}
 
 
@@ -42,9 +42,9 @@ def test_without_a_control_there_is_nothing_to_say() -> None:
 def test_fix_and_noise_are_told_apart_and_neither_fails() -> None:
     found = by_name()
     assert {name: result.outcome for name, result in found.items()} == {
-        "control replayed": Outcome.PASSED,
-        "changed by the fix": Outcome.PASSED,
-        "noise floor": Outcome.WARNED,
+        "control replayed": CheckOutcome.PASSED,
+        "changed by the fix": CheckOutcome.PASSED,
+        "noise floor": CheckOutcome.WARNED,
     }
     assert found["changed by the fix"].found == "5 keys"
     assert found["noise floor"].found.startswith("3 keys")
@@ -54,22 +54,24 @@ def test_fix_and_noise_are_told_apart_and_neither_fails() -> None:
 
 def test_no_fix_is_worth_a_look_and_no_noise_is_not() -> None:
     found = by_name(replace(CHARGES, buckets={}))
-    assert found["changed by the fix"].outcome is Outcome.WARNED
-    assert found["noise floor"].outcome is Outcome.PASSED
+    assert found["changed by the fix"].outcome is CheckOutcome.WARNED
+    assert found["noise floor"].outcome is CheckOutcome.PASSED
     assert by_name(replace(CHARGES, paired=False))["changed by the fix"].found == "5 rows"
 
 
 def test_a_control_that_lacks_a_slice_fails() -> None:
-    assert by_name(replace(CHARGES, accounts=ACCOUNTS[:1]))["control replayed"].outcome is Outcome.FAILED
-    assert by_name(replace(CHARGES, accounts=(*ACCOUNTS, ACCOUNTS[0])))["control replayed"].outcome is Outcome.FAILED
+    assert by_name(replace(CHARGES, accounts=ACCOUNTS[:1]))["control replayed"].outcome is CheckOutcome.FAILED
+    assert (
+        by_name(replace(CHARGES, accounts=(*ACCOUNTS, ACCOUNTS[0])))["control replayed"].outcome is CheckOutcome.FAILED
+    )
 
 
 def test_rows_that_production_had_lost_before_are_not_held_against_the_fix() -> None:
     lost = Side(1, COLUMNS, {FIRST: Checksum(2, 1, 1), FIRST + 1: Checksum(8, 2, 2)})
-    assert only(counts.check, evidence(base=lost)).outcome is Outcome.WARNED
-    assert only(counts.check, evidence(base=lost, charges=CHARGES)).outcome is Outcome.PASSED
+    assert only(counts.check, evidence(base=lost)).outcome is CheckOutcome.WARNED
+    assert only(counts.check, evidence(base=lost, charges=CHARGES)).outcome is CheckOutcome.PASSED
     told = only(counts.check, evidence(staged=staged(first=2), charges=CHARGES))
-    assert told.outcome is Outcome.WARNED
+    assert told.outcome is CheckOutcome.WARNED
     assert told.sample[0]["control"] == 8
 
 

@@ -16,15 +16,24 @@ from tests.fixtures.properties import effort
 from tests.unit.validate.evidence import ACCOUNTS, FIRST, RANGE, SLICES, report, staged
 from tests.unit.validate.evidence import COLUMNS as TABLE_COLUMNS
 
-from anabranch.plan.axis import Grain, beginning
+from anabranch.cli.report import print_report
+from anabranch.pages.charts import COLUMNS, columns
+from anabranch.pages.html import tag
+from anabranch.pages.validation import render_page
+from anabranch.plan.target_range import Grain, beginning
 from anabranch.replay.ledger import Account, SliceAccount
-from anabranch.validate.charts import COLUMNS, columns
-from anabranch.validate.html import tag
-from anabranch.validate.measures import Checksum, Difference, Differences, Duplicates, QueryRun, Side, Spots, Strays
-from anabranch.validate.page import render_page
-from anabranch.validate.printable import printable
+from anabranch.runs.printable import printable
+from anabranch.validate.measures import (
+    Checksum,
+    Difference,
+    Differences,
+    Duplicates,
+    OutOfRangeFiles,
+    QueryRun,
+    Side,
+    Spots,
+)
 from anabranch.validate.report import Bucket, Report
-from anabranch.validate.terminal import print_report
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -114,7 +123,7 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
 
 
 def test_the_page_says_the_verdict_and_every_check() -> None:
-    good, bad = Elements(render_page(report())), Elements(render_page(report(strays=Strays(1))))
+    good, bad = Elements(render_page(report())), Elements(render_page(report(strays=OutOfRangeFiles(1))))
     assert "Accepted: all 8 checks held" in good.text
     assert "anabranch promote r1" in good.text
     assert "Rejected: 1 of 8 checks failed" in bad.text

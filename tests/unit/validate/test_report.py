@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, report, staged
 
-from anabranch.validate.measures import Checksum, Difference, Differences, QueryRun, Strays
-from anabranch.validate.record import keep
+from anabranch.pages.report_files import keep
+from anabranch.validate.measures import Checksum, Difference, Differences, OutOfRangeFiles, QueryRun
 from anabranch.validate.report import Verdict
 
 
@@ -30,7 +30,7 @@ def test_a_warning_does_not_reject() -> None:
 
 
 def test_one_failed_check_rejects() -> None:
-    found = report(strays=Strays(1))
+    found = report(strays=OutOfRangeFiles(1))
     assert found.verdict is Verdict.REJECTED
     assert [result.check for result in found.failed] == ["outside the range"]
 
@@ -55,7 +55,7 @@ def test_the_document_is_plain_json_and_says_it_all() -> None:
 
 def test_the_files_replace_earlier_ones_whole(tmp_path: Path) -> None:
     first = keep(report(), tmp_path)
-    second = keep(report(strays=Strays(1)), tmp_path)
+    second = keep(report(strays=OutOfRangeFiles(1)), tmp_path)
     assert first == second
     assert json.loads(second.document.read_text())["verdict"] == "rejected"
     assert "Rejected" in second.page.read_text()
@@ -73,7 +73,7 @@ def test_a_report_that_can_not_be_written_leaves_the_earlier_one(
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        keep(report(strays=Strays(1)), tmp_path)
+        keep(report(strays=OutOfRangeFiles(1)), tmp_path)
     assert written.document.read_bytes() == before
     assert len(list(written.page.parent.iterdir())) == 2
 

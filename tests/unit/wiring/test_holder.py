@@ -13,10 +13,10 @@ import psutil
 import pytest
 from tests.fixtures.broker import eventually
 
-from anabranch.runs.hold import LEASE
-from anabranch.wiring.holder import LEASE_VARIABLE, LeaseTimeError, holder_name, is_gone, lease_time
+from anabranch.runs.lease_holder import LEASE_VARIABLE, LeaseTimeError, holder_name, is_gone, lease_time
+from anabranch.runs.run_lease import LEASE_DURATION
 
-NAME_AND_WAIT = "from anabranch.wiring.holder import holder_name; print(holder_name('ann'), flush=True); input()"
+NAME_AND_WAIT = "from anabranch.runs.lease_holder import holder_name; print(holder_name('ann'), flush=True); input()"
 
 
 def test_this_process_is_not_gone() -> None:
@@ -52,7 +52,7 @@ def test_the_name_says_who_and_where() -> None:
 
 
 def test_a_lease_lasts_as_long_as_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lease_time() == LEASE
+    assert lease_time() == LEASE_DURATION
     monkeypatch.setenv(LEASE_VARIABLE, "2.5")
     assert lease_time() == timedelta(seconds=2.5)
 

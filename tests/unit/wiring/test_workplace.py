@@ -10,11 +10,11 @@ from tests.fixtures.project import no_connection
 
 from anabranch.adapters.embedded.errors import StackDownError
 from anabranch.adapters.sql.store import StoreAbsentError
+from anabranch.app.control_database import control_database_url
+from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.project.findings import BadFilesError
 from anabranch.project.location import ProjectNotFoundError
 from anabranch.project.secrets import SecretMissingError
-from anabranch.wiring.control_database import control_database_url
-from anabranch.wiring.workplace import Workplace, open_workplace
 
 PROJECT = """\
 apiVersion: anabranch/v1
@@ -75,9 +75,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def opened(project: Path, context: str | None = None) -> Workplace:
+def opened(project: Path, context: str | None = None) -> ProjectContext:
     with no_connection():
-        return open_workplace(project, context)
+        return open_project(project, context)
 
 
 def test_a_project_is_found_from_any_folder_in_it(project: Path) -> None:
@@ -114,26 +114,26 @@ def test_each_kafka_client_gets_its_own_options_and_the_login(project: Path) -> 
 
 
 def test_an_embedded_kafka_that_is_down_is_told_with_the_command(project: Path) -> None:
-    workplace = opened(project)
+    project_context = opened(project)
     with pytest.raises(StackDownError) as down:
-        _ = workplace.kafka
+        _ = project_context.kafka
     assert "anabranch dev up" in down.value.next_step
-    assert not workplace.state.exists()
+    assert not project_context.state.exists()
 
 
 def test_an_override_reaches_the_client(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANABRANCH_KAFKA__BOOTSTRAP", "other.example.com:1")
     monkeypatch.setenv("ANABRANCH_DATABASE__URL", "postgresql://eve@other.example.com/runs")
-    workplace = opened(project, "prod")
-    assert workplace.kafka.bootstrap == "other.example.com:1"
-    assert control_database_url(workplace.loaded).host == "other.example.com"
+    project_context = opened(project, "prod")
+    assert project_context.kafka.bootstrap == "other.example.com:1"
+    assert control_database_url(project_context.loaded).host == "other.example.com"
 
 
 def test_a_secret_that_is_not_there_is_told_by_its_reference(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_PASSWORD")
-    workplace = opened(project, "prod")  # nothing is revealed before it is used
+    project_context = opened(project, "prod")  # nothing is revealed before it is used
     with pytest.raises(SecretMissingError, match="KAFKA_PASSWORD"):
-        _ = workplace.kafka
+        _ = project_context.kafka
 
 
 def test_a_rest_catalog_is_the_same_for_python_and_spark(project: Path) -> None:
@@ -170,10 +170,10 @@ def test_a_jdbc_catalog_gets_its_login_on_both_sides(project: Path) -> None:
 
 
 def test_the_embedded_catalog_is_made_on_first_use(project: Path) -> None:
-    workplace = opened(project)
-    assert not workplace.state.exists()
-    assert workplace.catalog.open().list_namespaces() == []
-    assert (workplace.state / "catalog.db").is_file()
+    project_context = opened(project)
+    assert not project_context.state.exists()
+    assert project_context.catalog.open().list_namespaces() == []
+    assert (project_context.state / "catalog.db").is_file()
 
 
 def test_the_control_database_of_a_team(project: Path) -> None:
@@ -188,11 +188,11 @@ def test_the_control_database_of_a_team(project: Path) -> None:
 
 
 def test_looking_makes_no_database_and_writing_does(project: Path) -> None:
-    workplace = opened(project)
+    project_context = opened(project)
     with pytest.raises(StoreAbsentError):
-        workplace.store(create=False)
-    assert not workplace.state.exists()
-    with workplace.store() as store:
+        project_context.store(create=False)
+    assert not project_context.state.exists()
+    with project_context.store() as store:
         assert store.reader.audit() == []
-    with workplace.store(create=False) as again:
+    with project_context.store(create=False) as again:
         assert again.reader.audit() == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.plan.slices import Offsets
-from anabranch.project.whole_files import write_whole
+from anabranch.project.atomic_write import atomic_write
 
 _WATERMARK = "batchWatermarkMs"
 
@@ -78,20 +78,20 @@ def begin_batch(
     said = json.dumps({**notes, _WATERMARK: watermark}, separators=(",", ":"))
     folder = checkpoint / "offsets"
     folder.mkdir(exist_ok=True)
-    write_whole(folder / str(batch), f"v1\n{said}\n{_offsets(topic, ends)}")
+    atomic_write(folder / str(batch), f"v1\n{said}\n{_offsets(topic, ends)}")
 
 
 def begin_source(checkpoint: Path, topic: str, starts: Mapping[int, int]) -> None:
     """Write down where the first batch begins, as Spark's Kafka source does. The zero byte is part of its format."""
     folder = checkpoint / "sources" / "0"
     folder.mkdir(parents=True)
-    write_whole(folder / "0", f"\0v1\n{_offsets(topic, starts)}")
+    atomic_write(folder / "0", f"\0v1\n{_offsets(topic, starts)}")
 
 
 def begin_query(checkpoint: Path, query: str) -> None:
     """Give the checkpoint a query id of its own: Spark ends a query when another one of the same id starts."""
     (checkpoint / ".metadata.crc").unlink(missing_ok=True)
-    write_whole(checkpoint / "metadata", json.dumps({"id": query}, separators=(",", ":")))
+    atomic_write(checkpoint / "metadata", json.dumps({"id": query}, separators=(",", ":")))
 
 
 def _offsets(topic: str, offsets: Mapping[int, int]) -> str:

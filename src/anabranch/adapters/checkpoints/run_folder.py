@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
 from anabranch.adapters.checkpoints.copying import copy_cut, made_whole
-from anabranch.adapters.checkpoints.kept import KeptCheckpoints
 from anabranch.adapters.checkpoints.log import batches_done, begin_query, begin_source
 from anabranch.errors import AnabranchError, ExitCode
-from anabranch.plan.stream import StreamStart
+from anabranch.plan.strategies.stream_start import StreamStart
 
 
 class CheckpointGoneError(AnabranchError):

@@ -41,7 +41,7 @@ class StackDownError(AnabranchError):
     code = "stack.down"
 
 
-class StateUnreadableError(AnabranchError):
+class StackStateUnreadableError(AnabranchError):
     code = "stack.state-unreadable"
 
 
@@ -53,7 +53,7 @@ class BrokerDiedError(AnabranchError):
     code = "stack.broker-died"
 
 
-class StartTimeoutError(AnabranchError):
+class BrokerStartTimeoutError(AnabranchError):
     code = "stack.start-timeout"
     exit_code = ExitCode.TIMED_OUT
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from anabranch.adapters.embedded import ports
-from anabranch.adapters.embedded.errors import DATA_KEPT, StateUnreadableError
+from anabranch.adapters.embedded.errors import DATA_KEPT, StackStateUnreadableError
 from anabranch.adapters.embedded.layout import Layout
 from anabranch.adapters.embedded.state import Broker, Ports, Stack
 
@@ -22,7 +22,7 @@ def recover(layout: Layout) -> Stack | None:
         return None
     clusters = {identity.get("cluster.id", "") for identity in identities}
     if len(clusters) != 1 or "" in clusters:
-        raise StateUnreadableError(
+        raise StackStateUnreadableError(
             f"The data folders below {layout.kafka} belong to different clusters.",
             untouched=DATA_KEPT,
             next_step=f"keep the broker-N folders of one cluster below {layout.kafka} and move the others away",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.adapters.embedded import disk, ports, probe, process, state
-from anabranch.adapters.embedded.errors import BrokerDiedError, StartTimeoutError
+from anabranch.adapters.embedded.errors import BrokerDiedError, BrokerStartTimeoutError
 from anabranch.adapters.embedded.formatting import format_data
 from anabranch.adapters.embedded.layout import Layout
 from anabranch.adapters.embedded.properties import HOST, broker_properties, log4j_properties, render
@@ -98,9 +98,9 @@ def _died(layout: Layout, broker: Broker, log_size: int) -> AnabranchError:
     )
 
 
-def _late(layout: Layout, waiting: Sequence[Broker], patience: float) -> StartTimeoutError:
+def _late(layout: Layout, waiting: Sequence[Broker], patience: float) -> BrokerStartTimeoutError:
     nodes = ", ".join(str(b.node) for b in waiting)
-    return StartTimeoutError(
+    return BrokerStartTimeoutError(
         f"After {patience:.0f} s broker {nodes} does not answer yet.",
         untouched="The processes go on starting, and every topic's data are as they were.",
         next_step=f"`anabranch dev status` in a while; if it stays so, read {layout.log(waiting[0].node)}, "

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from anabranch.adapters.embedded.errors import StateUnreadableError
-from anabranch.project.whole_files import write_whole
+from anabranch.adapters.embedded.errors import StackStateUnreadableError
+from anabranch.project.atomic_write import atomic_write
 
 VERSION = 1
 
@@ -65,7 +65,7 @@ def save(path: Path, stack: Stack) -> None:
 
 def write_document(path: Path, document: Mapping[str, object]) -> None:
     """Write the whole file or leave the former one: a crash at any point shows one of the two."""
-    write_whole(path, json.dumps(document, indent=2))
+    atomic_write(path, json.dumps(document, indent=2))
 
 
 def _stack(document: dict[str, object]) -> Stack:
@@ -90,8 +90,8 @@ def _broker(row: object) -> Broker:
             raise ValueError(f"not a broker: {row!r}")
 
 
-def _unreadable(path: Path) -> StateUnreadableError:
-    return StateUnreadableError(
+def _unreadable(path: Path) -> StackStateUnreadableError:
+    return StackStateUnreadableError(
         f"{path} is not something this version of Anabranch wrote.",
         untouched="Brokers and their data are as they were.",
         next_step=f"remove {path} and run `anabranch dev up`: the brokers are found again by their data",

@@ -9,15 +9,15 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import ancestry, operation_of, said_by
 from anabranch.adapters.iceberg.files import changed_in
 from anabranch.adapters.iceberg.live import TOPIC
-from anabranch.plan.axis import TargetPart, WholeTable
-from anabranch.plan.control import Authorship, Written
+from anabranch.plan.control import CodeVersions, LiveCodeUse
 from anabranch.plan.plan import Plan
+from anabranch.plan.target_range import TargetPart, WholeTable
 from anabranch.promote.history import Author
 
 
-def authorship(table: Table, plan: Plan) -> Authorship:
+def authorship(table: Table, plan: Plan) -> CodeVersions:
     """Live's commits and promotions up to the plan's base, as far back as history is kept or the plan's start state."""
-    live: list[Written] = []
+    live: list[LiveCodeUse] = []
     promoted: list[str] = []
     taken_back: set[str] = set()
     part = plan.target.partitions
@@ -28,7 +28,9 @@ def authorship(table: Table, plan: Plan) -> Authorship:
         run = said.get(props.RUN, "")
         match props.author(said, operation_of(snapshot)):
             case Author.LIVE if said.get(props.PIPELINE) == plan.pipeline and said.get(TOPIC) == plan.source.uuid:
-                live.append(Written(props.read_offsets(said), said.get(props.CODE), _touches(table, snapshot, part)))
+                live.append(
+                    LiveCodeUse(props.read_offsets(said), said.get(props.CODE), _touches(table, snapshot, part))
+                )
             case Author.ROLLBACK:
                 taken_back.add(run)
             case Author.PROMOTION if run in taken_back:
@@ -37,7 +39,7 @@ def authorship(table: Table, plan: Plan) -> Authorship:
                 promoted.append(run)
             case _:
                 pass
-    return Authorship(tuple(live), tuple(promoted))
+    return CodeVersions(tuple(live), tuple(promoted))
 
 
 def _touches(table: Table, snapshot: Snapshot, part: TargetPart) -> bool:

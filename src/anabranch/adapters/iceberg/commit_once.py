@@ -9,13 +9,13 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
 
-from anabranch.promote.target import MovedError
+from anabranch.promote.target import ConcurrentCommitError
 
 
 class CommitOnce:
     """Commits at the end of its block, unless the block failed."""
 
-    def __init__(self, table: Table, moved: Callable[[], MovedError]) -> None:
+    def __init__(self, table: Table, moved: Callable[[], ConcurrentCommitError]) -> None:
         self._table, self._made_from = table, table.metadata_location
         self._transaction = _Remembering(table)
         self._moved = moved

@@ -18,11 +18,11 @@ from anabranch.adapters.iceberg.partitioning import require_partitioning
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_TOUCHED
-from anabranch.plan.asked import Asked
-from anabranch.plan.axis import Grain, TargetPart, TimeAxis, WholeTable, everything, widen
-from anabranch.plan.facts import LiveHistory, TargetFacts
-from anabranch.plan.strategy import Strategy
-from anabranch.plan.windows import first_touched
+from anabranch.plan.ports import LiveHistory, TargetFacts
+from anabranch.plan.request import BackfillRequest
+from anabranch.plan.strategies.event_windows import first_touched
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.target_range import Grain, TargetPart, TimeAxis, WholeTable, everything, widen
 from anabranch.promote.history import Author
 from anabranch.runs.canonical import canonical
 
@@ -33,7 +33,7 @@ class IcebergTables:
 
     catalog: Catalog
 
-    def measure(self, asked: Asked) -> TargetFacts:
+    def measure(self, asked: BackfillRequest) -> TargetFacts:
         name, pipeline = asked.pipeline.spec.target.table, asked.pipeline.metadata.name
         table = IcebergTarget(self.catalog, name).load()
         require_partitioning(table, asked.pipeline.spec)
@@ -56,7 +56,7 @@ class IcebergTables:
         )
 
 
-def _part(table: Table, asked: Asked) -> TargetPart:
+def _part(table: Table, asked: BackfillRequest) -> TargetPart:
     if asked.strategy.whole_table:
         return WholeTable(shown_axis(table, asked.pipeline.spec.event_time.field), asked.start)
     axis = usable_axis(table)

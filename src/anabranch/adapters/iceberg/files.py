@@ -15,7 +15,7 @@ from pyiceberg.types import TimestamptzType
 
 from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, manifests_of, may_hold, within
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.axis import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
+from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 
 from anabranch.adapters.iceberg.facts import usable_axis
 from anabranch.adapters.iceberg.files import files_in, partition_number
-from anabranch.plan.axis import PartitionRange, everything, ordinal
+from anabranch.plan.target_range import PartitionRange, everything, ordinal
 
 LOOKED_AT = 48
 """Partitions before the newest event whose files are looked up, so that a long history costs no more than a short."""

@@ -10,8 +10,8 @@ from pyiceberg.table.snapshots import Snapshot
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.live_batches import LiveBatch
 from anabranch.plan.slices import Offsets
+from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.promote.history import Author
 
 TOPIC = "anabranch.topic"

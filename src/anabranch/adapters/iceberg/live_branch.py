@@ -12,7 +12,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, as_it_is, point, require, said_by
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.promote.target import MovedError
+from anabranch.promote.target import ConcurrentCommitError
 
 TURN = re.compile(r"ab_.+_turn_(\d+)")
 """A tag by which a promotion asks live to let it go first, until the second since 1970 that it names."""
@@ -62,7 +62,7 @@ class LiveBranch:
                 with self._target.commit(table) as tx:
                     point(tx, self.name, head, SnapshotRefType.BRANCH, ONLY_THE_HEAD)
                     require(tx, {MAIN: head, self.name: mine})
-            except MovedError as error:
+            except ConcurrentCommitError as error:
                 moved = error
             else:
                 return head

@@ -10,8 +10,8 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from anabranch.contract.backfill import LookupAsOf
-from anabranch.plan.axis import EPOCH
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
+from anabranch.plan.target_range import EPOCH
 from anabranch.project.quantities import format_moment
 
 

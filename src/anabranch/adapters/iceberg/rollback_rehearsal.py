@@ -11,8 +11,8 @@ from pyiceberg.table.refs import SnapshotRefType
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, remove_refs, replace_files, require
 from anabranch.adapters.iceberg.files import files_in
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.gates.rollback import RehearsedRollback
-from anabranch.plan.axis import TargetPart
+from anabranch.gates.checks.rollback import RehearsedRollback
+from anabranch.plan.target_range import TargetPart
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

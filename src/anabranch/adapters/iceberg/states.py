@@ -13,9 +13,9 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, back, for_so_long, operation_of, point, require, said_by
 from anabranch.adapters.iceberg.live import TOPIC
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.plan.states import State
+from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.promote.history import Author
-from anabranch.promote.target import MovedError
+from anabranch.promote.target import ConcurrentCommitError
 
 TAG = "ab_state_"
 """What the tags of kept states begin with."""
@@ -23,7 +23,7 @@ _NEVER = 2**63 - 1
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def states(table: Table, pipeline: str) -> tuple[State, ...]:
+def states(table: Table, pipeline: str) -> tuple[TableSnapshot, ...]:
     """Every good state, newest first: those in main's history, and those that tags have kept from expiry."""
     tags = {ref.snapshot_id: name for name, ref in table.metadata.refs.items() if name.startswith(TAG)}
     kept = (table.snapshot_by_id(snapshot) for snapshot in tags)
@@ -80,15 +80,15 @@ def keep_state(target: IcebergTarget, snapshot: int, keep: timedelta) -> bool:
         with target.commit(table) as tx:
             point(tx, f"{TAG}{at.timestamp_ms}", snapshot, SnapshotRefType.TAG, for_so_long(keep))
             require(tx, {MAIN: snapshot})
-    except MovedError:
+    except ConcurrentCommitError:
         return False
     return True
 
 
-def _state(snapshot: Snapshot, tag: str | None) -> State:
+def _state(snapshot: Snapshot, tag: str | None) -> TableSnapshot:
     said = said_by(snapshot)
     position = {partition: end for partition, (_, end) in props.read_offsets(said).items()}
-    return State(
+    return TableSnapshot(
         snapshot.snapshot_id, tag, said.get(TOPIC, ""), position, said.get(props.EVENT_TIME), _moment(snapshot)
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyiceberg.table import Table
 
 from anabranch.adapters.iceberg.files import files_in, partition_number, rows_in
-from anabranch.plan.axis import PartitionRange, TargetPart
-from anabranch.plan.cost import Stored
+from anabranch.plan.forecast.cost import Stored
+from anabranch.plan.target_range import PartitionRange, TargetPart
 
 
 def stored(table: Table, snapshot: int, part: TargetPart) -> Stored:

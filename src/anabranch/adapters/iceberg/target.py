@@ -29,9 +29,9 @@ from anabranch.adapters.iceberg.commits import (
 from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.adapters.iceberg.silence import did_not_answer, is_silence
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
-from anabranch.plan.axis import TargetPart
+from anabranch.plan.target_range import TargetPart
 from anabranch.promote.history import Author, Commit
-from anabranch.promote.target import CommitNote, MovedError, RewrittenError, Survey
+from anabranch.promote.target import CommitNote, ConcurrentCommitError, RewrittenError, TargetHistory
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingCommit, epoch_of, scratch_branch, staging_branch
 
@@ -140,7 +140,7 @@ class IcebergTarget:
         line = self._line(self.load(), branch, base)
         return [StagingCommit(each.snapshot_id, said_by(each).get(props.SLICE)) for each in line]
 
-    def survey(self, base: int, partitions: TargetPart) -> Survey:
+    def survey(self, base: int, partitions: TargetPart) -> TargetHistory:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
         table = self.load()
         line = self._line(table, MAIN, base)
@@ -151,7 +151,7 @@ class IcebergTarget:
             if (snapshot.snapshot_id, partitions) not in self._commits:
                 self._commits[snapshot.snapshot_id, partitions] = _commit_of(table, snapshot, partitions)
         commits = tuple(self._commits[snapshot.snapshot_id, partitions] for snapshot in line)
-        return Survey(head, commits, present)
+        return TargetHistory(head, commits, present)
 
     def landed(self, commit_id: str) -> int | None:
         """The snapshot on main that carries this commit id, if the commit ever took effect."""
@@ -163,7 +163,7 @@ class IcebergTarget:
         line = back(self.load(), MAIN)
         return {props.author(said_by(s), operation_of(s)) for s in line if said_by(s).get(props.RUN) == run}
 
-    def join_in(self, survey: Survey, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
         """The range as staging has it, plus the files in `keep`, in one commit against the head that was surveyed.
 
         The heads before and after are tagged in that same commit, so that no expiry can take the way back.
@@ -281,7 +281,7 @@ class IcebergTarget:
             try:
                 with self.commit(table) as tx:
                     change(table, tx)
-            except MovedError:
+            except ConcurrentCommitError:
                 if attempt == ATTEMPTS - 1:
                     raise
             except Exception as error:
@@ -294,8 +294,8 @@ class IcebergTarget:
     def commit(self, table: Table) -> CommitOnce:
         return CommitOnce(table, self._moved)
 
-    def _moved(self) -> MovedError:
-        return MovedError(
+    def _moved(self) -> ConcurrentCommitError:
+        return ConcurrentCommitError(
             f"{self.name} was changed by somebody else just now.",
             untouched="Our change was not made; theirs stands.",
             next_step="run the same command again: it looks at the new state first",

@@ -14,10 +14,10 @@ from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType
 
 from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, compact, expire, small_files
-from anabranch.plan.completeness import Moments
-from anabranch.plan.intervals import Intervals, union
-from anabranch.plan.zone_spans import Span
-from anabranch.plan.zones import PartitionZones, Zone, ZoneMap, combine
+from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.intervals import Intervals, union
+from anabranch.plan.offsets.zone_spans import ZoneSpan
+from anabranch.plan.offsets.zones import PartitionZones, Zone, ZoneMap, combine
 
 SCHEMA = Schema(
     NestedField(1, "topic", StringType(), required=True),
@@ -51,7 +51,7 @@ SCHEMA = Schema(
     ),
 )
 ARROW = SCHEMA.as_arrow()
-_SPAN = tuple(field.name for field in fields(Span))
+_SPAN = tuple(field.name for field in fields(ZoneSpan))
 PROPERTIES = {
     "format-version": "2",
     # A lookup of an hour then reads few of the groups of a file: rows are in the order of time.
@@ -220,6 +220,6 @@ def _zones(rows: pa.Table) -> Iterator[Zone]:
         )
 
 
-def _span(row: Mapping[str, int], said: Mapping[str, int | None]) -> Span:
+def _span(row: Mapping[str, int], said: Mapping[str, int | None]) -> ZoneSpan:
     known = {name: value for name, value in said.items() if value is not None}
-    return Span(**{"start": row["start"], "end": row["end"], **known})
+    return ZoneSpan(**{"start": row["start"], "end": row["end"], **known})

@@ -21,12 +21,12 @@ from anabranch.adapters.kafka.topics import (
     KafkaUnreachableError,
     admin,
     describe_topic,
-    list_places,
+    list_offsets,
     offset_ranges,
     topic_settings,
 )
 from anabranch.errors import AnabranchError
-from anabranch.gates.compatibility import SCRATCH, Operation, Outcome, Probe
+from anabranch.gates.checks.compatibility import SCRATCH, Operation, Probe, ProbeOutcome
 
 SECONDS = 10.0
 AGAIN_SECONDS = 0.2
@@ -38,14 +38,14 @@ _COMING = "COORDINATOR"
 class _EndedError(Exception):
     """An operation ended in another way than with an error of the cluster."""
 
-    def __init__(self, outcome: Outcome, said: str) -> None:
+    def __init__(self, outcome: ProbeOutcome, said: str) -> None:
         super().__init__(said)
         self.outcome = outcome
         self.said = said
 
 
 @dataclass
-class Trial:
+class CompatibilityProbe:
     """One try-out of a cluster by one user. `unique` names what is made for it."""
 
     access: KafkaAccess
@@ -91,7 +91,7 @@ class Trial:
     def _tried(self, operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
         """KafkaUnreachableError where it failed since the cluster is gone, which says nothing of what it can do."""
         probe = _tried(operation, needs, act)
-        if probe.outcome is Outcome.FAILED:
+        if probe.outcome is ProbeOutcome.FAILED:
             require_answer(self._client)
         return probe
 
@@ -103,16 +103,16 @@ class Trial:
             # Of a topic without records the end is asked for: who may not read is told so there as well.
             asked = spans or dict.fromkeys(topic.partitions, (0, 1))
             if next(messages(consumer, self.topic, asked, SECONDS), None) is None:
-                raise _EndedError(Outcome.FAILED, f"no record of {self.topic} came in {SECONDS:.0f} s")
+                raise _EndedError(ProbeOutcome.FAILED, f"no record of {self.topic} came in {SECONDS:.0f} s")
 
     def _offsets_by_time(self) -> None:
         from confluent_kafka.admin import OffsetSpec
 
-        list_places(self._client, describe_topic(self._client, self.topic), OffsetSpec.for_timestamp(0))
+        list_offsets(self._client, describe_topic(self._client, self.topic), OffsetSpec.for_timestamp(0))
 
     def _configs(self) -> None:
         if topic_settings(self._client, self.topic) is None:
-            raise _EndedError(Outcome.DENIED, "the settings are not shown")
+            raise _EndedError(ProbeOutcome.DENIED, "the settings are not shown")
 
     def _produce(self) -> None:
         from confluent_kafka import Producer
@@ -187,15 +187,15 @@ class Trial:
             with kafka.KafkaAdminClient(**self.access.kafka_python(self.scratch)) as asking:
                 asking.describe_acls(anything)
         except kafka.errors.SecurityDisabledError as error:
-            raise _EndedError(Outcome.ABSENT, "the cluster has no authorizer") from error
+            raise _EndedError(ProbeOutcome.ABSENT, "the cluster has no authorizer") from error
 
     def _require_python_client(self, what: str) -> None:
         if not can_log_in(self.access):
-            raise _EndedError(Outcome.UNTRIED, f"the client that {what} can't log in with OAUTHBEARER")
+            raise _EndedError(ProbeOutcome.UNTRIED, f"the client that {what} can't log in with OAUTHBEARER")
 
     def _require_scratch(self) -> None:
         if not self.made:
-            raise _EndedError(Outcome.UNTRIED, "there is no scratch topic to try it on, since none could be made")
+            raise _EndedError(ProbeOutcome.UNTRIED, "there is no scratch topic to try it on, since none could be made")
 
     def _remove(self) -> Iterator[str]:
         from confluent_kafka import KafkaError, KafkaException
@@ -222,7 +222,7 @@ def _send(producer: Any, topic: str) -> None:
     refused: list[Any] = []
     producer.produce(topic, value=b"probe", on_delivery=lambda error, _: refused.append(error) if error else None)
     if producer.flush(SECONDS):
-        raise _EndedError(Outcome.FAILED, f"a record was not acknowledged in {SECONDS:.0f} s")
+        raise _EndedError(ProbeOutcome.FAILED, f"a record was not acknowledged in {SECONDS:.0f} s")
     if refused:
         raise KafkaException(refused[0])
 
@@ -232,7 +232,7 @@ def _tried(operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
     deadline = time.monotonic() + SECONDS
     while True:
         probe = _tried_once(operation, needs, act)
-        waits = probe.outcome is Outcome.FAILED and _COMING in probe.said
+        waits = probe.outcome is ProbeOutcome.FAILED and _COMING in probe.said
         if not waits or time.monotonic() > deadline:
             return probe
         time.sleep(AGAIN_SECONDS)
@@ -245,12 +245,12 @@ def _tried_once(operation: Operation, needs: str, act: Callable[[], None]) -> Pr
     try:
         act()
     except _EndedError as end:
-        return Probe(operation, end.outcome, end.said, needs if end.outcome is Outcome.DENIED else "")
+        return Probe(operation, end.outcome, end.said, needs if end.outcome is ProbeOutcome.DENIED else "")
     except (KafkaException, kafka.errors.KafkaError, AnabranchError, ReadRefusedError) as error:
         said = _said(error)
         outcome = _denied_or_failed(said)
-        return Probe(operation, outcome, said, needs if outcome is Outcome.DENIED else "")
-    return Probe(operation, Outcome.WORKS)
+        return Probe(operation, outcome, said, needs if outcome is ProbeOutcome.DENIED else "")
+    return Probe(operation, ProbeOutcome.WORKS)
 
 
 def _said(error: BaseException) -> str:
@@ -266,5 +266,5 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _denied_or_failed(said: str) -> Outcome:
-    return Outcome.DENIED if "AUTHORIZATION" in said.upper() else Outcome.FAILED
+def _denied_or_failed(said: str) -> ProbeOutcome:
+    return ProbeOutcome.DENIED if "AUTHORIZATION" in said.upper() else ProbeOutcome.FAILED

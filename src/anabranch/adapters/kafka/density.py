@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from anabranch.adapters.kafka.topics import Topic, list_places, offset_ranges
+from anabranch.adapters.kafka.topics import Topic, list_offsets, offset_ranges
 from anabranch.contract.partitioning import Density
 
 
@@ -13,8 +13,8 @@ def density_of(client: Mapping[str, str], topic: Topic) -> Density | None:
     """By the timestamps of its first and its newest record; None while it has no records."""
     from confluent_kafka.admin import OffsetSpec
 
-    first = list_places(client, topic, OffsetSpec.for_timestamp(0))
-    newest = list_places(client, topic, OffsetSpec.max_timestamp())
+    first = list_offsets(client, topic, OffsetSpec.for_timestamp(0))
+    newest = list_offsets(client, topic, OffsetSpec.max_timestamp())
     starts = [place.timestamp for place in first.values() if place.offset >= 0]
     ends = [place.timestamp for place in newest.values() if place.offset >= 0]
     if not starts or not ends:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.sample import Records, read_records
 from anabranch.adapters.kafka.sizes import partition_sizes
-from anabranch.adapters.kafka.topics import Topic, describe_topic, list_places, topic_settings
-from anabranch.plan.facts import Found, Lookups, PartitionFacts, SourceFacts, TopicSettings
+from anabranch.adapters.kafka.topics import Topic, describe_topic, list_offsets, topic_settings
+from anabranch.plan.ports import OffsetAtTime, PartitionFacts, SourceFacts, TimestampBounds, TopicSettings
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import OffsetSpec
@@ -27,7 +27,7 @@ class KafkaSource:
 
     access: KafkaAccess
 
-    def measure(self, topic: str, lookups: Lookups) -> SourceFacts:
+    def measure(self, topic: str, lookups: TimestampBounds) -> SourceFacts:
         found = describe_topic(self._client, topic)
         places = self._places(found, lookups)
         settings = _settings(topic_settings(self._client, topic))
@@ -46,19 +46,21 @@ class KafkaSource:
     def _client(self) -> dict[str, str]:
         return self.access.client(CLIENT_ID)
 
-    def _places(self, topic: Topic, lookups: Lookups) -> _Places:
+    def _places(self, topic: Topic, lookups: TimestampBounds) -> _TimestampOffsets:
         from confluent_kafka.admin import OffsetSpec
 
         def where(spec: OffsetSpec, *, committed: bool = True) -> dict[int, int]:
-            return {p: place.offset for p, place in list_places(self._client, topic, spec, committed=committed).items()}
+            return {
+                p: place.offset for p, place in list_offsets(self._client, topic, spec, committed=committed).items()
+            }
 
-        def at(timestamp: int | None) -> dict[int, Found]:
+        def at(timestamp: int | None) -> dict[int, OffsetAtTime]:
             if timestamp is None:
                 return {}
-            told = list_places(self._client, topic, OffsetSpec.for_timestamp(timestamp))
-            return {p: Found(place.offset, place.timestamp) for p, place in told.items() if place.offset >= 0}
+            told = list_offsets(self._client, topic, OffsetSpec.for_timestamp(timestamp))
+            return {p: OffsetAtTime(place.offset, place.timestamp) for p, place in told.items() if place.offset >= 0}
 
-        return _Places(
+        return _TimestampOffsets(
             earliest=where(OffsetSpec.earliest()),
             latest=where(OffsetSpec.latest()),
             watermark=where(OffsetSpec.latest(), committed=False),
@@ -69,15 +71,15 @@ class KafkaSource:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _TimestampOffsets:
     """Where things are, by partition."""
 
     earliest: Mapping[int, int]
     latest: Mapping[int, int]
     watermark: Mapping[int, int]
-    first: Mapping[int, Found]
-    at_start: Mapping[int, Found]
-    at_end: Mapping[int, Found]
+    first: Mapping[int, OffsetAtTime]
+    at_start: Mapping[int, OffsetAtTime]
+    at_end: Mapping[int, OffsetAtTime]
 
     @property
     def held_back(self) -> bool:
@@ -113,7 +115,7 @@ class _Places:
         )
 
 
-def _offset(found: Found) -> int:
+def _offset(found: OffsetAtTime) -> int:
     return found.offset
 
 

@@ -32,7 +32,7 @@ class ScanFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Pace:
+class ScanPace:
     """How much a scan fetches at once, and whom it tells of it."""
 
     fetch_bytes: int = 2 << 20
@@ -40,13 +40,13 @@ class Pace:
     """Called with the size of each fetch; returns when the next one may be made."""
 
 
-FREELY = Pace()
+FREELY = ScanPace()
 
 
 class LogScan:
     """Scans partitions of one topic. It joins no group; quotas bind it by its client id."""
 
-    def __init__(self, client: Any, topic: str, pace: Pace) -> None:
+    def __init__(self, client: Any, topic: str, pace: ScanPace) -> None:
         self.bytes = 0
         """How much the brokers have sent."""
         self._client = client
@@ -137,7 +137,7 @@ class LogScan:
 
 
 @contextmanager
-def log_scan(access: KafkaAccess, client_id: str, topic: str, pace: Pace) -> Iterator[LogScan]:
+def log_scan(access: KafkaAccess, client_id: str, topic: str, pace: ScanPace) -> Iterator[LogScan]:
     """A scan of the topic while the context lasts. Whatever keeps it from being done is a ScanFailedError."""
     if not can_log_in(access):
         raise ScanFailedError("the client that reads batch headers can't log in with OAUTHBEARER")
@@ -151,7 +151,7 @@ def log_scan(access: KafkaAccess, client_id: str, topic: str, pace: Pace) -> Ite
 
 
 def scan_log(
-    access: KafkaAccess, client_id: str, topic: str, ranges: Mapping[int, tuple[int, int]], pace: Pace = FREELY
+    access: KafkaAccess, client_id: str, topic: str, ranges: Mapping[int, tuple[int, int]], pace: ScanPace = FREELY
 ) -> tuple[dict[int, LogEvidence], int]:
     """What the log holds in one range of each partition, and how many bytes were read for it."""
     with log_scan(access, client_id, topic, pace) as scan:

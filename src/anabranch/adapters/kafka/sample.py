@@ -12,7 +12,7 @@ from typing import Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
-from anabranch.plan.facts import Found
+from anabranch.plan.ports import OffsetAtTime
 
 RECORDS = 200
 SECONDS = 10.0
@@ -21,7 +21,7 @@ _BYTES = 64 * 1024
 
 Spans = Mapping[int, tuple[int, int]]
 """[start, end) by partition."""
-Records = Mapping[int, tuple[Found, ...]]
+Records = Mapping[int, tuple[OffsetAtTime, ...]]
 
 
 def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Sequence[Spans]) -> list[Records]:
@@ -29,7 +29,7 @@ def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Seque
 
     A partition that did not answer in time, or at all, is left out: nobody may take that for "no records".
     """
-    found: list[dict[int, tuple[Found, ...]]] = [{} for _ in samples]
+    found: list[dict[int, tuple[OffsetAtTime, ...]]] = [{} for _ in samples]
     if not any(samples) or not can_log_in(access):
         return list(found)
     kafka = python_client()
@@ -62,18 +62,18 @@ def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Seque
     return list(found)
 
 
-def _read(consumer: Any, topic: str, spans: Spans, found: dict[int, tuple[Found, ...]]) -> None:
+def _read(consumer: Any, topic: str, spans: Spans, found: dict[int, tuple[OffsetAtTime, ...]]) -> None:
     places = {python_client().TopicPartition(topic, number): span for number, span in spans.items()}
     consumer.assign(list(places))
     for place, (start, _) in places.items():
         consumer.seek(place, start)
-    reading: dict[Any, list[Found]] = {place: [] for place in places}
+    reading: dict[Any, list[OffsetAtTime]] = {place: [] for place in places}
     deadline = time.monotonic() + SECONDS
     while reading and time.monotonic() < deadline:
         for place, records in consumer.poll(timeout_ms=200).items():
             # A partition that is done goes on being read, and ignored: pausing it here holds up the others.
             end = places[place][1]
-            reading.get(place, []).extend(Found(r.offset, r.timestamp) for r in records if r.offset < end)
+            reading.get(place, []).extend(OffsetAtTime(r.offset, r.timestamp) for r in records if r.offset < end)
         for place in list(reading):
             if len(reading[place]) >= RECORDS or consumer.position(place) >= places[place][1]:
                 found[place.partition] = tuple(reading.pop(place)[:RECORDS])

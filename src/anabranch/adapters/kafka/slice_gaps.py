@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.log_scan import FREELY, Pace, ScanFailedError, scan_log
-from anabranch.plan.plan import Source
+from anabranch.adapters.kafka.log_scan import FREELY, ScanFailedError, ScanPace, scan_log
+from anabranch.plan.plan import PlannedSource
 from anabranch.plan.slices import Offsets, Slice
 from anabranch.replay.gaps import Gap, LogEvidence, Unexplained, explain_gap
 from anabranch.replay.ledger import UNSTAGED, LedgerError
@@ -17,9 +17,9 @@ from anabranch.replay.ledger import UNSTAGED, LedgerError
 class SliceGaps:
     kafka: KafkaAccess
     client_id: str
-    source: Source
+    source: PlannedSource
     run_id: str
-    pace: Pace = FREELY
+    pace: ScanPace = FREELY
 
     def explain(self, slice_: Slice, counted: Mapping[int, int]) -> tuple[dict[int, Gap], int]:
         """The gap of each partition that has one, and how many bytes were read to explain it; free without a gap.

@@ -12,10 +12,10 @@ from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, m
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.sizes import partition_sizes
 from anabranch.adapters.kafka.topics import Topic, offset_ranges, topic_settings
-from anabranch.gates.storage_path import StoragePath
-from anabranch.plan.axis import EPOCH, FAR_AHEAD
-from anabranch.plan.intervals import common, union, width
+from anabranch.gates.checks.storage_path import StoragePath
+from anabranch.plan.offsets.intervals import common, union, width
 from anabranch.plan.slices import Ranges, offsets_in
+from anabranch.plan.target_range import EPOCH, FAR_AHEAD
 
 PROBE_BYTES = 4 * 1024 * 1024
 PROBE_SECONDS = 3.0

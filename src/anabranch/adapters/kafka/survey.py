@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.sizes import sizes_of
 from anabranch.adapters.kafka.topics import AGAIN_SECONDS, SECONDS, admin, passing, unreachable
-from anabranch.gates.kept_topic import Keeping, KeptPartition, KeptTopic
-from anabranch.plan.axis import EPOCH
+from anabranch.plan.target_range import EPOCH
+from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -39,7 +39,7 @@ def survey_topics(
         raise unreachable(client) from error
     if not found:
         return ()
-    places = _Places.ask(cluster, found, (now - watched - EPOCH) // _MILLISECOND)
+    places = _SurveyOffsets.ask(cluster, found, (now - watched - EPOCH) // _MILLISECOND)
     keeping = _keeping(cluster, found)
     sizes = sizes_of(access, CLIENT_ID, {name: _numbers(topic) for name, topic in found.items()})
     return tuple(
@@ -76,7 +76,7 @@ def _numbers(topic: Any) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _SurveyOffsets:
     """Answers by topic and partition. What could not be asked is missing."""
 
     earliest: Mapping[tuple[str, int], Any]
@@ -85,7 +85,7 @@ class _Places:
     recent: Mapping[tuple[str, int], Any]
 
     @classmethod
-    def ask(cls, cluster: AdminClient, topics: Mapping[str, Any], since: int) -> _Places:
+    def ask(cls, cluster: AdminClient, topics: Mapping[str, Any], since: int) -> _SurveyOffsets:
         """Four requests for all partitions, all under way before the first is waited for.
 
         A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.

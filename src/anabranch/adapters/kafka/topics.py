@@ -34,7 +34,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Place:
+class PartitionOffset:
     offset: int
     timestamp: int
     """In milliseconds; -1 where the broker was not asked by time."""
@@ -72,14 +72,14 @@ def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[in
     """[earliest, latest) of every partition as it stands now, as a reader of committed records sees it."""
     from confluent_kafka.admin import OffsetSpec
 
-    earliest = list_places(client, topic, OffsetSpec.earliest())
-    latest = list_places(client, topic, OffsetSpec.latest())
+    earliest = list_offsets(client, topic, OffsetSpec.earliest())
+    latest = list_offsets(client, topic, OffsetSpec.latest())
     return {p: (earliest[p].offset, latest[p].offset) for p in topic.partitions}
 
 
-def list_places(
+def list_offsets(
     client: Mapping[str, str], topic: Topic, spec: OffsetSpec, *, committed: bool = True
-) -> dict[int, Place]:
+) -> dict[int, PartitionOffset]:
     """Where `spec` is in every partition; an offset of -1 means that there is no such place.
 
     A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
@@ -101,7 +101,7 @@ def list_places(
                 raise unreachable(client) from error
             time.sleep(AGAIN_SECONDS)
         else:
-            return {p: Place(place.offset, place.timestamp) for p, place in found.items()}
+            return {p: PartitionOffset(place.offset, place.timestamp) for p, place in found.items()}
 
 
 def passing() -> frozenset[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL, Connection, Engine, text
 
 from anabranch.adapters.sql.engine import is_missing_file, make_engine, outside_transactions, parse_url, writing
-from anabranch.adapters.sql.version import VERSIONS, SchemaVersion, Standing, StoreNewerError, schema_version
+from anabranch.adapters.sql.version import VERSIONS, SchemaStatus, SchemaVersion, StoreNewerError, schema_version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -41,9 +41,9 @@ def is_current(url: str | URL) -> SchemaVersion:
 def migrate_engine(engine: Engine) -> SchemaVersion:
     """`migrate` for an engine that is already there."""
     before = schema_version(engine)
-    if before.standing is Standing.NEWER:
+    if before.standing is SchemaStatus.NEWER:
         raise StoreNewerError(before, engine.url.render_as_string(hide_password=True))
-    if before.standing is Standing.CURRENT:
+    if before.standing is SchemaStatus.CURRENT:
         return before
     if engine.dialect.name == "sqlite":
         _set_wal(engine)

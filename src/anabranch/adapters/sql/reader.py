@@ -11,7 +11,7 @@ from anabranch.adapters.sql import chain, rows
 from anabranch.adapters.sql.engine import reading
 from anabranch.adapters.sql.journalling import read_entries
 from anabranch.adapters.sql.schema import audit, documents, runs, targets
-from anabranch.runs.audit import Anchor, AuditRecord, Verdict, verify_chain
+from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict, verify_chain
 from anabranch.runs.journal import JournalEntry
 from anabranch.runs.lease import Lease
 from anabranch.runs.ranges import TargetRange
@@ -71,6 +71,6 @@ class SqlRunReader:
         with reading(self.engine) as connection:
             return list(chain.read_records(connection, query))
 
-    def verify_audit(self, witness: Anchor | None = None) -> Verdict:
+    def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         with reading(self.engine) as connection:
             return verify_chain(chain.read_records(connection), chain.read_head(connection), witness)

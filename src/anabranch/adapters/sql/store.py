@@ -9,7 +9,7 @@ from sqlalchemy import URL, Engine
 
 from anabranch.adapters.sql.engine import is_missing_file, make_engine, parse_url
 from anabranch.adapters.sql.reader import SqlRunReader
-from anabranch.adapters.sql.version import SchemaVersion, Standing, StoreNewerError, schema_version
+from anabranch.adapters.sql.version import SchemaStatus, SchemaVersion, StoreNewerError, schema_version
 from anabranch.adapters.sql.writer import Clock, SqlRunWriter
 from anabranch.errors import NOTHING_TOUCHED, AnabranchError
 
@@ -64,13 +64,13 @@ def open_store(url: str | URL, clock: Clock | None = None, *, create: bool = Tru
 
 def _bring_up_to_date(engine: Engine, version: SchemaVersion, create: bool) -> None:
     match version.standing:
-        case Standing.CURRENT:
+        case SchemaStatus.CURRENT:
             return
-        case Standing.NEWER:
+        case SchemaStatus.NEWER:
             raise StoreNewerError(version, engine.url.render_as_string(hide_password=True))
-        case Standing.ABSENT if not create:
+        case SchemaStatus.ABSENT if not create:
             raise StoreAbsentError(engine.url)
-        case Standing.ABSENT | Standing.BEHIND:
+        case SchemaStatus.ABSENT | SchemaStatus.BEHIND:
             # Imported here alone: the migration machinery costs more than everything else on the way in.
             from anabranch.adapters.sql.migrate import migrate_engine
 

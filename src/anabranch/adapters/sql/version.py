@@ -17,7 +17,7 @@ VERSIONS = ("0001",)
 """Every schema version this code knows, oldest first: the revisions in migrations/versions. A test compares."""
 
 
-class Standing(str, Enum):
+class SchemaStatus(str, Enum):
     CURRENT = "current"
     ABSENT = "absent"
     """The database is there and has no schema of ours."""
@@ -32,12 +32,12 @@ class SchemaVersion:
     wanted: str
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> SchemaStatus:
         if self.found is None:
-            return Standing.ABSENT
+            return SchemaStatus.ABSENT
         if self.found == self.wanted:
-            return Standing.CURRENT
-        return Standing.BEHIND if self.found in VERSIONS else Standing.NEWER
+            return SchemaStatus.CURRENT
+        return SchemaStatus.BEHIND if self.found in VERSIONS else SchemaStatus.NEWER
 
 
 class StoreNewerError(AnabranchError):

@@ -1,0 +1,165 @@
+"""From Kafka records to events: every value is decoded by the declared schema, or named bad with its reason."""
+
+from __future__ import annotations
+
+import secrets
+from functools import lru_cache, reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+
+from anabranch.adapters.spark.decode.fast_json import fast_json
+from anabranch.adapters.spark.decode.json_types import as_read, converted, flawed
+from anabranch.adapters.spark.decode.record_keys import with_key
+from anabranch.adapters.spark.decode.timestamps import event_time
+from anabranch.adapters.spark.native.functions import json_function
+from anabranch.contract.pipeline import EventTime, PipelineSpec
+
+NOT_OF_THE_SCHEMA = "value is not JSON of the schema"
+NO_EVENT_TIME = "no event time"
+TIMESTAMP_OUT_OF_RANGE = "timestamp out of range"
+"""Of the record itself, which has nothing to do with the event's own time. Readers show it as null."""
+
+EVENT_TIME = "_event_time"
+REASON = "_reason"
+"""Why the record is bad; null for a good one and for a tombstone."""
+TOMBSTONE = "_tombstone"
+RAW = "_raw"
+"""The value of a bad record as it came; null otherwise, so that keeping decoded records costs no second copy."""
+
+BYTES = "_bytes"
+"""How much the record was: key and value."""
+
+_END = secrets.randbits(62)
+_AROUND, _LAST = (f"_{secrets.token_hex(8)}" for _ in range(2))
+
+
+def decode(raw: DataFrame, spec: PipelineSpec) -> DataFrame:
+    """One row per record of a Kafka source: the schema's columns, the `_` columns, `_event_time`, and what is wrong.
+
+    No input can fail the job or give a null in silence: a value that is not one JSON object, or has a field of
+    another type than declared, is bad as a whole. Fields that are absent or null are null.
+    """
+    session = raw.sparkSession
+    zone = session.conf.get("spark.sql.session.timeZone") or "UTC"
+    steps = _steps(session.sparkContext._gateway, spec.source.ddl, spec.event_time, zone)
+    decoded = reduce(lambda frame, columns: frame.select(*columns), steps, raw)
+    key = spec.source.key
+    return decoded if key is None else with_key(decoded, key, reason=REASON, tombstone=TOMBSTONE)
+
+
+@lru_cache(maxsize=32)
+def _steps(_gateway: object, ddl: str, declared: EventTime, zone: str) -> tuple[tuple[Column | str, ...], ...]:
+    """The columns of each step. Kept, since putting them together takes the JVM of the gateway a thousand calls."""
+    schema = _columns(ddl)
+    quick, unsure = F.col("_quick"), F.col("_quick").isNull()
+    record = F.get(_elements(), F.lit(0))  # null where there is none; [0] would stop the job
+    taken = (
+        F.col("value").alias("_value"),
+        *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp", "key", "headers")),
+        fast_json(F.col("value"), schema, zone).alias("_quick"),
+    )
+    typed = (
+        F.when(unsure, converted(record[f.name], f.dataType)).otherwise(quick[f.name]).alias(f.name)
+        for f in schema.fields
+    )
+    reason = (
+        F.when(F.col("_value").isNull(), None)
+        .when(F.col("_timestamp").isNull(), TIMESTAMP_OUT_OF_RANGE)
+        .when(unsure & _broken(record, schema), NOT_OF_THE_SCHEMA)
+        .when(F.col(EVENT_TIME).isNull(), NO_EVENT_TIME)
+    )
+    decoded: tuple[Column | str, ...] = (
+        *schema.names,
+        *("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers", EVENT_TIME, REASON),
+        F.col("_value").isNull().alias(TOMBSTONE),
+        F.when(F.col(REASON).isNotNull(), F.col("_value")).alias(RAW),
+        (F.coalesce(F.length("_key"), F.lit(0)) + F.coalesce(F.length("_value"), F.lit(0))).alias(BYTES),
+    )
+    return (
+        taken,
+        ("*", _parsed(F.when(unsure, F.col("_value")), schema, zone).alias("_parsed")),
+        ("*", *typed),
+        ("*", _event_time(schema, declared).alias(EVENT_TIME)),
+        ("*", F.when(evaluated_once(), reason).alias(REASON)),
+        decoded,
+    )
+
+
+def declared_columns(spec: PipelineSpec) -> StructType:
+    """The fields of the value with their types, as Spark knows them."""
+    return _columns(spec.source.ddl)
+
+
+def _columns(ddl: str) -> StructType:
+    schema = StructType.fromDDL(ddl)
+    if not isinstance(schema, StructType):
+        raise TypeError(f"{ddl} is not a list of columns")
+    return schema
+
+
+def events_of(decoded: DataFrame) -> DataFrame:
+    """The good records, as the transform sees them and with `_event_time`."""
+    return decoded.where(F.col(REASON).isNull() & ~F.col(TOMBSTONE)).drop(REASON, TOMBSTONE, RAW, BYTES)
+
+
+def bad_of(decoded: DataFrame) -> DataFrame:
+    """The bad records: their coordinates, raw bytes and reason."""
+    return decoded.where(F.col(REASON).isNotNull()).select(
+        F.col("_topic").alias("topic"),
+        F.col("_partition").alias("partition"),
+        F.col("_offset").alias("offset"),
+        F.col("_timestamp").alias("timestamp"),
+        F.col("_key").alias("key"),
+        F.col(RAW).alias("value"),
+        F.col(REASON).alias("reason"),
+    )
+
+
+def _parsed(value: Column, schema: StructType, zone: str) -> Column:
+    """The value in an array, and behind it in the same array a number; no producer knows that, nor the array's name.
+
+    Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
+    anything behind it is a syntax error or one more element, and a value that closes the array itself leaves it without
+    the number. Of two fields with one name the last one counts, so the name is a secret too.
+    """
+    wrapped = F.concat(F.lit(f'{{"{_AROUND}":['), value.cast("string"), F.lit(f',{{"{_LAST}":{_END}}}]}}'))
+    fields = [StructField(field.name, as_read(field.dataType)) for field in schema.fields]
+    elements = ArrayType(StructType([*fields, StructField(_LAST, LongType())]))
+    whole = StructType([StructField(_AROUND, elements), StructField("bad", StringType())])
+    return json_function("from_json", whole, zone, wrapped)
+
+
+def _elements() -> Column:
+    return F.col(f"_parsed.{_AROUND}")
+
+
+def _event_time(schema: StructType, declared: EventTime) -> Column:
+    if declared.field == "_timestamp":
+        return F.col("_timestamp")
+    field = next(field for field in schema.fields if field.name.lower() == declared.field.lower())
+    return event_time(F.col(field.name), field.dataType, declared.format)
+
+
+def evaluated_once() -> Column:
+    """Always true, and Spark does not know it: a filter on what depends on it stays above, where it costs nothing.
+
+    Otherwise "only the good ones" would be moved below the decoding, and each value be parsed again for every
+    condition, at a third of the speed.
+    """
+    return F.spark_partition_id() >= 0  # unlike a row's number, a stream may have it
+
+
+def _broken(record: Column, schema: StructType) -> Column:
+    whole = (
+        F.is_valid_utf8(F.col("_value").cast("string"))
+        & F.col("_parsed.bad").isNull()
+        & (F.size(_elements()) == 2)
+        & (F.get(_elements(), F.lit(1))[_LAST] == F.lit(_END))
+        & record.isNotNull()
+    )
+    flaws = (flawed(record[field.name], F.col(field.name), field.dataType) for field in schema.fields)
+    return ~F.coalesce(whole, F.lit(False)) | reduce(
+        lambda one, other: one | other, (flaw for flaw in flaws if flaw is not None), F.lit(False)
+    )

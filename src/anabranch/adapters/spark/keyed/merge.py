@@ -1,0 +1,70 @@
+"""One merge of changes by key into a branch of a table, and one commit that says whose it is, whatever it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from uuid import uuid4
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anabranch.adapters.spark.keyed.changes import DELETED, LAST
+
+_SETTING = "spark.sql.iceberg.snapshot-property."
+
+
+def merge(
+    changes: DataFrame,
+    into: str,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    said: Mapping[str, str],
+    landed: Callable[[], bool],
+) -> None:
+    """Merge what stands of the changes into a branch. `landed` asks the table whether the commit is there.
+
+    Nobody else may write to the branch. A merge that finds nothing to change may leave no commit: then an empty one
+    says how far we have come.
+    """
+    session = changes.sparkSession
+    view = f"changes_{uuid4().hex}"
+    changes.where(F.col(LAST)).createOrReplaceTempView(view)
+    try:
+        with _saying(session, said):
+            session.sql(_statement(into, view, keys, columns))
+    except (PySparkException, Py4JError):
+        # The answer may have been lost after the commit was made; the table knows.
+        if not landed():
+            raise
+    finally:
+        session.catalog.dropTempView(view)
+    if not landed():
+        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+        changes.select(*(f"`{name}`" for name in columns)).limit(0).writeTo(into).options(**options).append()
+
+
+def _statement(into: str, view: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+    same = " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in keys)
+    update = ", ".join(f"t.`{name}` = s.`{name}`" for name in columns)
+    names, values = (", ".join(f"{prefix}`{name}`" for name in columns) for prefix in ("", "s."))
+    return (
+        f"MERGE INTO {into} t USING {view} s ON {same} "  # noqa: S608
+        f"WHEN MATCHED AND s.{DELETED} THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET {update} "
+        f"WHEN NOT MATCHED AND NOT s.{DELETED} THEN INSERT ({names}) VALUES ({values})"
+    )
+
+
+@contextmanager
+def _saying(session: SparkSession, said: Mapping[str, str]) -> Iterator[None]:
+    """A merge takes its properties from the session: left there, every later commit would claim to be this one."""
+    try:
+        for name, value in said.items():
+            session.conf.set(f"{_SETTING}{name}", value)
+        yield
+    finally:
+        for name in said:
+            session.conf.unset(f"{_SETTING}{name}")

@@ -1,0 +1,85 @@
+"""Counts what a replay reads and limits its bytes per second, inside the slice: the meter itself is in Spark's JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anabranch.adapters.spark.native.functions import function
+
+FETCHES_PER_SECOND = 8
+"""Under a limit, one round of fetches over all partitions takes an eighth of a second's bytes: a consumer holds one and
+has asked for the next, so the broker sends a quarter of a second's at most ahead of the reader."""
+SMALLEST_FETCH, LARGEST_FETCH = 4 << 10, 2 << 20
+
+
+@dataclass(frozen=True)
+class ReadMeter:
+    """Of all that one client reads in this session. Its limit may be changed while tasks are running."""
+
+    spark: SparkSession
+    client: str
+
+    @cached_property
+    def _meter(self) -> Any:
+        jvm: Any = self.spark._jvm
+        return jvm.anabranch.ReadMeter.of(self.client)
+
+    def limit(self, bytes_per_second: int | None) -> None:
+        """Limit all reading from now on, slices that are being read included. None: no limit."""
+        self._meter.limit(bytes_per_second or 0)
+
+    @property
+    def rate(self) -> int | None:
+        """The limit in bytes per second."""
+        return int(self._meter.rate()) or None
+
+    @property
+    def bytes(self) -> int:
+        """Of the keys and values read so far."""
+        return int(self._meter.bytes())
+
+    def records(self, name: str) -> int:
+        """Read so far under this name; a record that is read twice counts twice."""
+        return int(self._meter.records(name))
+
+    def on(self, raw: DataFrame, name: str) -> DataFrame:
+        """The same records of a Kafka source, counted under this name and held to the limit while they are read."""
+        return raw.where(function("metered", self.client, name, given=(_size(),)))
+
+    def passed(self, name: str, records: int, size: int) -> None:
+        """Count what was read outside Spark; returns when the limit has room for it."""
+        self._meter.take(name, records, size)
+
+
+def fetch_options(bytes_per_second: int | None, partitions: int) -> dict[str, str]:
+    """Settings of the Java consumer that keep one fetch well below a second's bytes. Without a limit: none.
+
+    Powers of two, so that changes of the limit lead to few different settings.
+    """
+    if bytes_per_second is None:
+        return {}
+    wanted = bytes_per_second // (FETCHES_PER_SECOND * max(1, partitions))
+    size = min(LARGEST_FETCH, max(SMALLEST_FETCH, 1 << max(0, wanted.bit_length() - 1)))
+    return {
+        "kafka.max.partition.fetch.bytes": str(size),
+        "kafka.fetch.max.bytes": str(size),
+        "kafka.fetch.min.bytes": "1",
+    }
+
+
+def fetch_group(client: str, options: Mapping[str, str]) -> str:
+    """The group of consumers with these fetch settings: Spark keeps consumers by group and refuses other settings."""
+    size = options.get("kafka.max.partition.fetch.bytes")
+    return client if size is None else f"{client}-fetch{size}"
+
+
+def _size() -> Column:
+    """Of a record as the ledger counts it: key and value."""
+    length = sum((F.coalesce(F.length(name), F.lit(0)) for name in ("key", "value")), F.lit(0))
+    return length.cast("bigint")

@@ -1,0 +1,109 @@
+"""Whose fault it was: an error of Spark or Python led back to a line of the user's transform."""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anabranch.errors import AnabranchError, ExitCode
+
+_IN_A_WORKER = re.compile(r'File "([^"]+)", line (\d+)')
+_CALLED_FROM = re.compile(r"was called from\s+(\S+):(\d+)")
+_IN_SQL = re.compile(r"\bline (\d+),? pos")
+_LAST_WORDS = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Warning)): (.*)$", re.MULTILINE)
+
+
+_CHATTER = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+class TransformFailedError(AnabranchError):
+    """The user's own code failed. The line is named; what Spark said of the way there is for `--debug`."""
+
+    code = "transform.failed"
+    exit_code = ExitCode.FAILED
+
+    @property
+    def cause(self) -> str | None:
+        """One line: Spark's own text goes on with its whole plan."""
+        return None if self.__cause__ is None else _short(self.__cause__)
+
+
+@contextmanager
+def lines_noted(spark: SparkSession) -> Iterator[None]:
+    """PySpark notes which line makes an expression where the thread has a session, and nowhere else.
+
+    That takes a third of the time in which a query is put together, so only the user's lines are noted.
+    """
+    sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+@contextmanager
+def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
+    """Turn an error that comes from code of the project into one that names the file and line.
+
+    `file` is the transform's own, named where Spark says nothing nearer. An error with no trace of the user's code
+    in it passes as it is: it is somebody else's.
+    """
+    for logger in _CHATTER:
+        # PySpark prints such an error as JSON besides raising it; it is ours to tell.
+        logging.getLogger(logger).disabled = True
+    try:
+        yield
+    except AnabranchError:
+        raise
+    except Exception as error:
+        place = _place(error, folder, file)
+        if place is None:
+            raise
+        raise TransformFailedError(
+            f"The transform failed at {place}: {_short(error)}",
+            untouched="No row of this batch was written.",
+            next_step="mend that line; nothing is lost meanwhile, since the batch is read again",
+            place=place,
+        ) from error
+
+
+def _place(error: BaseException, folder: Path, file: Path) -> str | None:
+    """file:line of the user's code, the innermost that is known."""
+    root = folder.resolve()
+    seen = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        seen.append((error.filename, error.lineno or 0))
+    text = str(error)
+    seen += [(name, int(line)) for name, line in (*_IN_A_WORKER.findall(text), *_CALLED_FROM.findall(text))]
+    ours = [(path, line) for name, line in seen if (path := _below(root, name))]
+    if ours:
+        return f"{ours[-1][0]}:{ours[-1][1]}"
+    if file.suffix == ".sql" and (found := _IN_SQL.search(text)):
+        return f"{_below(root, str(file))}:{found[1]}"
+    return None
+
+
+def _below(root: Path, name: str) -> str | None:
+    path = Path(name)
+    return path.relative_to(root).as_posix() if path.is_absolute() and path.is_relative_to(root) else None
+
+
+def _short(error: BaseException) -> str:
+    """The first line that says something: of the worker's own traceback, its last words."""
+    text = str(error)
+    if "Traceback (most recent call last)" in text and (words := _LAST_WORDS.findall(text)):
+        kind, what = words[-1]
+        return f"{kind}: {what}"
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,0 +1,124 @@
+"""Windows on Spark: which ones an event is in, and whether a transform's rows are of those that were declared."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.adapters.spark.decode.decode import EVENT_TIME
+from anabranch.contract.event_window import EventWindow
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.project.quantities import format_duration
+
+WINDOW = "_window"
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class WindowError(AnabranchError):
+    """A row is not of the window that its pipeline declares."""
+
+    code = "transform.window"
+    exit_code = ExitCode.REFUSED
+
+
+def window_column(window: EventWindow) -> Column:
+    """What to group by. Its start and end are those that live and replay reckon with."""
+    if window.kind == "session":
+        column = F.session_window(EVENT_TIME, _text(window.gap))
+    elif window.slide is not None:
+        column = F.window(EVENT_TIME, _text(window.size), _text(window.slide))
+    else:
+        column = F.window(EVENT_TIME, _text(window.size))
+    return column.alias(WINDOW)
+
+
+def first_start(window: EventWindow) -> Column:
+    """The start (µs) of the earliest window that an event is in; of a session, as if it stood alone."""
+    at = F.unix_micros(EVENT_TIME)
+    if window.size is None:
+        return at
+    step = F.lit(window.step // _MICROSECOND)
+    beyond = F.pmod(at, step)
+    more = F.floor((F.lit(window.size // _MICROSECOND - 1) - beyond) / step)
+    return at - beyond - more.cast("bigint") * step
+
+
+def last_start(window: EventWindow) -> Column:
+    """The start (µs) of the latest window that an event is in."""
+    at = F.unix_micros(EVENT_TIME)
+    return at if window.size is None else at - F.pmod(at, F.lit(window.step // _MICROSECOND))
+
+
+def length(window: EventWindow) -> int:
+    """How long (µs) a window is; of a session, at least."""
+    return (window.size or window.gap or timedelta()) // _MICROSECOND
+
+
+def start_within(window: EventWindow, start: int, after: int) -> tuple[Column, Column]:
+    """The start (µs) of the event's earliest window that begins in [start, after), and whether there is one.
+
+    Of a session nobody knows the start before all is added up: any event that may be part of one counts.
+    """
+    if window.size is None:
+        at = F.unix_micros(EVENT_TIME)
+        return at, (at >= start) & (at < after + window.reach // _MICROSECOND)
+    step = window.step // _MICROSECOND
+    earliest = F.greatest(first_start(window), F.lit(-(-start // step) * step))
+    return earliest, (earliest <= last_start(window)) & (earliest < after)
+
+
+def last_start_within(window: EventWindow, after: int) -> Column:
+    """The start (µs) of the event's latest window that begins before `after`."""
+    step = window.step // _MICROSECOND
+    return F.least(last_start(window), F.lit((after - 1) // step * step))
+
+
+def is_late(window: EventWindow, late_before: int) -> Column:
+    """Whether live, whose watermark (ms) was so far, dropped the event from one of its windows at least."""
+    return first_start(window) + length(window) <= F.lit(late_before * 1000)
+
+
+def require_windows(rows: DataFrame, window: EventWindow, axis: str, untouched: str) -> None:
+    """Refuse rows whose window is not as declared: a replay would look for their events in the wrong place.
+
+    Everything is computed for it, so that keeping the rows first costs nothing more.
+    """
+    start, end = F.unix_micros(f"{WINDOW}.start"), F.unix_micros(f"{WINDOW}.end")
+    size = F.lit(length(window))
+    fits = end - start >= size if window.size is None else end - start == size
+    fits = fits & (F.pmod(start, F.lit(window.step // _MICROSECOND)) == 0)
+    at_start = F.unix_micros(F.col(f"`{axis}`").cast("timestamp")) == start
+    it = F.struct(F.col(WINDOW).cast("string").alias("it"))
+    found = rows.agg(
+        F.min(F.when(~F.coalesce(fits, F.lit(False)), it)).alias("size"),
+        F.min(F.when(~F.coalesce(at_start, F.lit(False)), it)).alias("start"),
+    ).first()
+    if found is None:
+        raise AssertionError("an aggregate without groups has one row")
+    if found["size"] is not None:
+        raise WindowError(
+            f"The transform gives a row of the window {found['size']['it']}, "
+            f"and the pipeline declares {_words(window)}.",
+            untouched=untouched,
+            next_step="group by `run.window`, or declare under `window` what the transform does",
+        )
+    if found["start"] is not None:
+        raise WindowError(
+            f"The table is partitioned by {axis}, and a row of the window {found['start']['it']} "
+            "has another moment there.",
+            untouched=untouched,
+            next_step=f'write the start of the window there: F.col("_window.start").alias("{axis}")',
+        )
+
+
+def _text(duration: timedelta | None) -> str:
+    return f"{(duration or timedelta()) // timedelta(milliseconds=1)} milliseconds"
+
+
+def _words(window: EventWindow) -> str:
+    if window.size is None:
+        return f"sessions that end after {format_duration(window.gap or timedelta())}"
+    slide = "" if window.slide is None else f" every {format_duration(window.slide)}"
+    return f"windows of {format_duration(window.size)}{slide}"

@@ -1,0 +1,66 @@
+"""The partitioning of a new table as Spark's DDL says it, checked against the table's columns before it is created."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from anabranch.adapters.spark.transform.output_rows import OutputError, time_column
+from anabranch.contract.partitioning import PartitionField, PartitionFields
+
+_MOMENTS = (TimestampType, TimestampNTZType)
+_CUT = (IntegerType, LongType, DecimalType, StringType, BinaryType)
+_KINDS: dict[str, tuple[type[DataType], ...]] = {
+    "bucket": (*_CUT, DateType, *_MOMENTS),
+    "truncate": _CUT,
+    **dict.fromkeys(("hour", "day", "month", "year"), _MOMENTS),
+}
+"""What Iceberg takes. Of dates it would take days too, but a range of time has no hours to compare them with."""
+
+
+def partition_clause(columns: StructType, fields: PartitionFields, event_time: str) -> str:
+    """PARTITIONED BY (…), or nothing. Raises where a column is missing or of a type that Iceberg does not take.
+
+    `event_time` is the name by which the time column is known, where a field names none.
+    """
+    if not fields:
+        return ""
+    return f"PARTITIONED BY ({', '.join(_ddl(columns, field, event_time) for field in fields)})"
+
+
+def _ddl(columns: StructType, field: PartitionField, event_time: str) -> str:
+    wanted = field.column or time_column(columns, event_time)
+    found = next((each for each in columns.fields if each.name.lower() == wanted.lower()), None)
+    if found is None:
+        raise _refused(
+            f"target.partitionBy has {field}, and the table has no column {wanted}.",
+            f"name one of its columns in the pipeline: {', '.join(columns.names)}",
+        )
+    allowed = _KINDS.get(field.transform)
+    fits = not isinstance(found.dataType, StructType | ArrayType | MapType)
+    if not fits or (allowed is not None and not isinstance(found.dataType, allowed)):
+        raise _refused(
+            f"target.partitionBy has {field}, and {found.name} is {found.dataType.simpleString()}: Iceberg has no "
+            f"{field.transform} of that type.",
+            "name a column of another type, or another transform, in the pipeline",
+        )
+    name = f"`{found.name}`"
+    if field.transform == "identity":
+        return name
+    return f"{field.transform}s({name})" if field.width is None else f"{field.transform}({field.width}, {name})"
+
+
+def _refused(what: str, next_step: str) -> OutputError:
+    return OutputError(what, untouched="No table was created.", next_step=next_step)

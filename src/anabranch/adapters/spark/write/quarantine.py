@@ -1,0 +1,110 @@
+"""The quarantine: bad records with coordinates, reason and raw bytes, in a table beside the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anabranch.adapters.iceberg.catalog import IcebergCatalog
+from anabranch.adapters.iceberg.properties import COMMIT, PIPELINE
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.adapters.spark.session.namespaces import ensure_namespace
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import AnabranchError, ExitCode
+
+COLUMNS = (
+    "pipeline string, run string, slice string, topic string, partition int, offset bigint, timestamp timestamp, "
+    "key binary, value binary, reason string"
+)
+_SHOWN = 3
+
+
+class QuarantineFullError(AnabranchError):
+    code = "quarantine.full"
+    exit_code = ExitCode.GUARDED
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is set aside together, once. `id` is looked up before it is written."""
+
+    id: str
+    slice: str
+    run: str | None
+    """None for live."""
+    total: str
+    """Slices that begin so count together under the cap; of a run, all of them."""
+
+
+def quarantine_table(target: str) -> str:
+    return f"{target}__quarantine"
+
+
+class QuarantineTable:
+    """One pipeline's quarantine. Written before the rows of the same records, so that none is ever lost."""
+
+    def __init__(self, catalog: IcebergCatalog, pipeline: Pipeline) -> None:
+        self._catalog = catalog
+        self._pipeline = pipeline.metadata.name
+        self._cap = pipeline.spec.quarantine.max_records
+        self.table = quarantine_table(pipeline.spec.target.table)
+
+    def prepare(self, spark: SparkSession) -> None:
+        """Make the table if it is not there."""
+        ensure_namespace(spark, self._catalog, self.table.split(".")[0])
+        # Format 2 as the target's, and few files: nothing here is ever replaced by partition.
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self._path} ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version'='2')"
+        )
+
+    def set_aside(self, bad: DataFrame, batch: Batch, count: int | None = None) -> int:
+        """Write the bad records unless a batch of this id is there, and return how many they are.
+
+        More than the cap, together with those of before, is an error before anything is written.
+        """
+        count = bad.count() if count is None else count
+        if count == 0 or self._kept.landed(batch.id) is not None:
+            return count
+        before = self._held(bad.sparkSession, batch)
+        if before + count > self._cap:
+            raise self._full(bad, count, before)
+        rows = bad.select(
+            F.lit(self._pipeline).alias("pipeline"),
+            F.lit(batch.run).cast("string").alias("run"),
+            F.lit(batch.slice).alias("slice"),
+            *("topic", "partition", "offset", "timestamp", "key", "value", "reason"),
+        )
+        said = {COMMIT: batch.id, PIPELINE: self._pipeline}
+        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+        rows.coalesce(1).writeTo(self._path).options(**options).append()
+        return count
+
+    @cached_property
+    def _kept(self) -> IcebergTarget:
+        return IcebergTarget(self._catalog.open(), self.table)
+
+    @property
+    def _path(self) -> str:
+        database, table = self.table.split(".")
+        return f"`{self._catalog.name}`.`{database}`.`{table}`"
+
+    def _held(self, spark: SparkSession, batch: Batch) -> int:
+        """How many are set aside already of the same run or query."""
+        held = spark.table(self._path).where(F.col("pipeline") == self._pipeline)
+        of_run = F.col("run").isNull() if batch.run is None else F.col("run") == batch.run
+        return held.where(of_run & F.col("slice").startswith(batch.total)).count()
+
+    def _full(self, bad: DataFrame, count: int, before: int) -> QuarantineFullError:
+        first = bad.orderBy("partition", "offset").limit(_SHOWN).collect()
+        places = "; ".join(f"partition {row['partition']} offset {row['offset']}: {row['reason']}" for row in first)
+        return QuarantineFullError(
+            f"{before + count} records can't be decoded, and the pipeline allows {self._cap}. The next ones: {places}.",
+            untouched="No row of these records was written, and none of them was set aside; they are in the topic.",
+            next_step="fix the schema or the producer; or raise quarantine.maxRecords in the pipeline and, for a "
+            f"backfill, cancel the run and plan again. Records set aside before are in {self.table}",
+            records=before + count,
+            allowed=self._cap,
+        )

@@ -1,0 +1,56 @@
+"""A slice writer whose errors name the death of Spark's JVM, if that is their reason."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+
+from anabranch.adapters.spark.session.jvm import is_dead, jvm_death_reported
+from anabranch.plan.slices import Slice
+from anabranch.replay.replayer import SliceDone, SliceProgress, SliceWriter
+from anabranch.replay.staging import Staging
+
+
+@dataclass(frozen=True)
+class ReportingWriter:
+    writer: SliceWriter
+    run_id: str
+
+    def limit(self, bytes_per_second: int | None) -> None:
+        with self._reported():
+            self.writer.limit(bytes_per_second)
+
+    def progress(self, piece: Slice) -> SliceProgress:
+        with self._reported():
+            return self.writer.progress(piece)
+
+    def prepare(self, piece: Slice) -> None:
+        with self._reported():
+            self.writer.prepare(piece)
+
+    def begin(self, piece: Slice) -> None:
+        with self._reported():
+            self.writer.begin(piece)
+
+    def await_read(self, piece: Slice) -> None:
+        with self._reported():
+            self.writer.await_read(piece)
+
+    def let_go(self) -> None:
+        """With the JVM dead there is nothing left to let go of, and the error that told of it is on its way."""
+        if is_dead():
+            with suppress(Exception):
+                self.writer.let_go()
+            return
+        with self._reported():
+            self.writer.let_go()
+
+    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+        with self._reported():
+            return self.writer.write(piece, staging)
+
+    def _reported(self) -> AbstractContextManager[None]:
+        return jvm_death_reported(
+            "Production is unchanged. Slices that were committed to staging stay there.",
+            f"anabranch retry {self.run_id}",
+        )

@@ -1,0 +1,29 @@
+"""The catalog that a pipeline's table is in, for commands that make nothing: one that was never used is not made."""
+
+from __future__ import annotations
+
+from pyiceberg.catalog import Catalog
+
+from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
+from anabranch.adapters.iceberg.target import TargetMissingError
+from anabranch.app.project_context import ProjectContext
+from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import NOTHING_TOUCHED
+
+
+def was_used(project_context: ProjectContext) -> bool:
+    """Whether the catalog can be opened without making it."""
+    embedded = project_context.loaded.settings.catalog.type == "embedded"
+    return not embedded or EmbeddedCatalog.below(project_context.state).exists()
+
+
+def target_catalog(project_context: ProjectContext, pipeline: Pipeline) -> Catalog:
+    table = pipeline.spec.target.table
+    if not was_used(project_context):
+        raise TargetMissingError(
+            f"There is no table {table}: the project's embedded catalog was never used.",
+            untouched=NOTHING_TOUCHED,
+            next_step=f"`anabranch live start {pipeline.metadata.name}` makes the table on its first batch",
+            table=table,
+        )
+    return project_context.catalog.open()

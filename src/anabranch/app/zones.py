@@ -1,0 +1,79 @@
+"""The zone map of one pipeline: built from its topic where zones are missing, and shown. Only building needs a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from anabranch.adapters.iceberg.zones import IcebergZones, MapKey, zone_table
+from anabranch.adapters.kafka.topics import Topic, describe_topic, offset_ranges
+from anabranch.app.project_context import ProjectContext
+from anabranch.app.target_catalog import was_used
+from anabranch.contract.load import LoadedPipeline
+from anabranch.contract.reading import reading_digest
+from anabranch.plan.offsets.intervals import Intervals, union, without
+from anabranch.plan.offsets.zone_summary import Covered, summarise
+from anabranch.plan.slices import Offsets, Slice, cut
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OFFSETS_AT_ONCE = 1_000_000
+"""Counted by one job and written by one commit: what a build that is ended loses at most."""
+
+
+@dataclass(frozen=True)
+class PipelineZones:
+    project_context: ProjectContext
+    loaded: LoadedPipeline
+
+    @property
+    def client_id(self) -> str:
+        return f"anabranch-zones-{self.loaded.name}"
+
+    @cached_property
+    def topic(self) -> Topic:
+        return describe_topic(self.project_context.kafka.client(self.client_id), self.loaded.pipeline.spec.source.topic)
+
+    @property
+    def key(self) -> MapKey:
+        return MapKey(self.topic.uuid, reading_digest(self.loaded.pipeline.spec))
+
+    @property
+    def table(self) -> str:
+        return zone_table(self.loaded.pipeline.spec.target.table)
+
+    @cached_property
+    def map(self) -> IcebergZones:
+        return IcebergZones(self.project_context.catalog.open(), self.loaded.pipeline.spec.target.table)
+
+    def offsets(self) -> Offsets:
+        """What of the topic can be read now."""
+        return offset_ranges(self.project_context.kafka.client(self.client_id), self.topic)
+
+    def summary(self) -> tuple[Covered, ...]:
+        """Of the map as it is. A catalog that was never used holds none, and is not made by looking."""
+        return summarise(self.offsets(), self.map.zones(self.key) if was_used(self.project_context) else ())
+
+    def missing(self, *, anew: bool = False) -> tuple[Slice, ...]:
+        """What is to be counted: what no zone counts, or everything."""
+        counted = {} if anew else self.map.counted(self.key)
+        uncounted: dict[int, Intervals] = {
+            partition: without(union([each]), counted.get(partition, ())) for partition, each in self.offsets().items()
+        }
+        return cut({partition: each for partition, each in uncounted.items() if each}, OFFSETS_AT_ONCE)
+
+    def build(
+        self, pieces: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None
+    ) -> None:
+        """Count these and write their zones, piece by piece: ended in the middle, the next build goes on."""
+        from anabranch.adapters.spark.source.zone_counter import SparkZoneCounter
+
+        spark = spark or self.project_context.spark(self.client_id)
+        kafka, spec = self.project_context.kafka, self.loaded.pipeline.spec
+        counter = SparkZoneCounter(spark, kafka, spec, self.topic, self.client_id)
+        for piece in pieces:
+            self.map.add(self.key, counter.count(piece))
+            done(piece)

@@ -1,0 +1,178 @@
+"""Approvals: who agreed to which plan and which staged rows, and whether that still counts. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import Enum
+
+from anabranch.runs.audit import AuditRecord
+from anabranch.runs.canonical import instant, instant_text
+from anabranch.runs.run import Run
+from anabranch.runs.states import Event
+from anabranch.runs.store import RunReader
+
+GIVEN = "approval.given"
+REVOKED = "approval.revoked"
+TAKEN_OUT = f"run.{Event.FINISH_ROLLBACK.value}"
+
+
+class ApprovalFlaw(str, Enum):
+    """Why an approval does not count."""
+
+    PLAN_CHANGED = "plan changed"
+    """It was given to another plan of the same contract."""
+    REVOKED = "revoked"
+    ROLLED_BACK = "rolled back"
+    """The run was promoted on it and taken out again: putting it back is a new decision."""
+    BY_AUTHOR = "by the author"
+    NOT_APPROVER = "not by an approver"
+    STAGING_CHANGED = "staging changed"
+    """Other rows are staged than those that were approved, and not by catching up with live alone."""
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True)
+class AcceptedStaging:
+    """What validation had said yes to when the approval was given."""
+
+    staging: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class ApprovalEnd:
+    """What made an approval void for good."""
+
+    flaw: ApprovalFlaw
+    by: str
+    at: datetime
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Approval:
+    number: int
+    """Of its audit record."""
+    by: str
+    at: datetime
+    good_until: datetime
+    plan: str
+    contract: str
+    judged: AcceptedStaging | None
+    """None: given before there were staged rows, to whatever the plan leads to and validation accepts."""
+    reason: str | None
+    end: ApprovalEnd | None = None
+
+    def document(self) -> dict[str, object]:
+        end = self.end
+        return {
+            "number": self.number,
+            "by": self.by,
+            "at": instant_text(self.at),
+            "good_until": instant_text(self.good_until),
+            "plan": self.plan,
+            "validated": None if self.judged is None else asdict(self.judged),
+            "reason": self.reason,
+            "ended": None
+            if end is None
+            else {"by": end.by, "at": instant_text(end.at), "how": end.flaw.value, "reason": end.reason},
+        }
+
+
+@dataclass(frozen=True)
+class ApprovalContext:
+    """What is to be promoted, as it is now."""
+
+    author: str
+    plan: str
+    approvers: Collection[str]
+    """Nobody named: everybody but the author."""
+    grown_from: frozenset[int] | None
+    """Staging as it is, and what it was before it caught up with live. None: nobody has looked."""
+
+
+@dataclass(frozen=True)
+class ApprovalStatus:
+    """The approval that counts, or the newest one and why it does not; with none at all, neither."""
+
+    approval: Approval | None = None
+    flaw: ApprovalFlaw | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.approval is not None and self.flaw is None
+
+
+def given(
+    plan: str, contract: str, judged: AcceptedStaging | None, reason: str | None, good_until: datetime
+) -> dict[str, object]:
+    """The details of an approval's audit record."""
+    validated = None if judged is None else asdict(judged)
+    until = instant_text(good_until)
+    return {"plan": plan, "contract": contract, "validated": validated, "reason": reason, "good_until": until}
+
+
+def approvals_of(reader: RunReader, run: Run) -> tuple[Approval, ...]:
+    """Every approval of this contract, of the run's plan or another, oldest first, with what became of it."""
+    records = [*reader.audit(action=GIVEN), *reader.audit(action=REVOKED)]
+    records += reader.audit(run_id=run.id, action=TAKEN_OUT)
+    return read_approvals(sorted(records, key=lambda record: record.seq), run.contract_hash, run.plan_hash)
+
+
+def read_approvals(records: Iterable[AuditRecord], contract: str, plan: str) -> tuple[Approval, ...]:
+    """Fold audit records, oldest first. `plan` is that of the run whose rollbacks are among them."""
+    approvals: list[Approval] = []
+    for record in records:
+        details = json.loads(record.details)
+        if record.action == GIVEN and details["contract"] == contract:
+            approvals.append(_read(record))
+        elif record.action == REVOKED:
+            end = ApprovalEnd(ApprovalFlaw.REVOKED, record.actor, instant(record.at), details["reason"])
+            approvals = [_ended(each, end, details["plan"]) for each in approvals]
+        elif record.action == TAKEN_OUT:
+            end = ApprovalEnd(ApprovalFlaw.ROLLED_BACK, record.actor, instant(record.at))
+            approvals = [_ended(each, end, plan) for each in approvals]
+    return tuple(approvals)
+
+
+def approval_status(approvals: Sequence[Approval], present: ApprovalContext, now: datetime) -> ApprovalStatus:
+    """The newest approval that counts; if none does, the newest and its flaw."""
+    newest_first = [ApprovalStatus(each, _flaw(each, present, now)) for each in reversed(approvals)]
+    return next((each for each in newest_first if each.holds), newest_first[0] if newest_first else ApprovalStatus())
+
+
+def _flaw(approval: Approval, present: ApprovalContext, now: datetime) -> ApprovalFlaw | None:
+    if approval.plan != present.plan:
+        return ApprovalFlaw.PLAN_CHANGED
+    if approval.end is not None:
+        return approval.end.flaw
+    if approval.by == present.author:
+        return ApprovalFlaw.BY_AUTHOR
+    if present.approvers and approval.by not in present.approvers:
+        return ApprovalFlaw.NOT_APPROVER
+    judged, grown_from = approval.judged, present.grown_from
+    if judged is not None and grown_from is not None and judged.staging not in grown_from:
+        return ApprovalFlaw.STAGING_CHANGED
+    return ApprovalFlaw.EXPIRED if now >= approval.good_until else None
+
+
+def _ended(approval: Approval, end: ApprovalEnd, plan: str) -> Approval:
+    return replace(approval, end=end) if approval.end is None and approval.plan == plan else approval
+
+
+def _read(record: AuditRecord) -> Approval:
+    details = json.loads(record.details)
+    validated = details["validated"]
+    return Approval(
+        number=record.seq,
+        by=record.actor,
+        at=instant(record.at),
+        good_until=instant(details["good_until"]),
+        plan=details["plan"],
+        contract=details["contract"],
+        judged=None if validated is None else AcceptedStaging(**validated),
+        reason=details["reason"],
+    )

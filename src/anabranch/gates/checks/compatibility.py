@@ -1,0 +1,116 @@
+"""Gate: the cluster does what is asked of it, each operation tried for real by this very user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from anabranch.gates.facts import GateFacts
+from anabranch.gates.gate import (
+    CLUSTER_OWNER,
+    GateFinding,
+    Judgement,
+    aged,
+    failed,
+    judged,
+    never_measured,
+    unknown,
+    untested,
+)
+
+NAME = "compatibility"
+KIND = "compatibility"
+LIFETIME = timedelta(days=7)
+SCRATCH = "anabranch-probe"
+"""What the names of things begin with that are made only to try something out."""
+
+
+class Operation(str, Enum):
+    CONSUME = "consume"
+    OFFSETS_BY_TIME = "offsets by time"
+    CONFIGS = "configs"
+    GROUPS = "groups"
+    PRODUCE = "produce"
+    TRANSACTIONS = "transactions"
+    DELETE_RECORDS = "delete records"
+    QUOTAS = "quotas"
+    ACLS = "ACLs"
+
+
+NEEDED = frozenset({Operation.CONSUME, Operation.OFFSETS_BY_TIME, Operation.GROUPS})
+"""Without these there is no replay, or no proof that it left live alone. The others are for more than a replay."""
+
+
+class ProbeOutcome(str, Enum):
+    WORKS = "works"
+    DENIED = "denied"
+    FAILED = "failed"
+    UNTRIED = "untried"
+    """Our client can't, or there was nothing to try it on."""
+    ABSENT = "absent"
+    """The cluster has no such thing, as ACLs where no authorizer is."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    operation: Operation
+    outcome: ProbeOutcome
+    said: str = ""
+    """What the cluster or its client said against it."""
+    needs: str = ""
+    """The ACL that allows it."""
+
+    @property
+    def good(self) -> bool:
+        return self.outcome in (ProbeOutcome.WORKS, ProbeOutcome.ABSENT)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "operation": self.operation.value,
+            "outcome": self.outcome.value,
+            "said": self.said,
+            "needs": self.needs,
+        }
+
+
+def document_of(probes: Iterable[Probe], left: Iterable[str], *, user: str, topic: str) -> dict[str, Any]:
+    """As evidence. `left` names what the probes could not remove again."""
+    return {"user": user, "topic": topic, "probes": [each.document() for each in probes], "left_behind": list(left)}
+
+
+def read_probes(found: Mapping[str, Any]) -> list[Probe]:
+    return [
+        Probe(Operation(each["operation"]), ProbeOutcome(each["outcome"]), each["said"], each["needs"])
+        for each in found["probes"]
+    ]
+
+
+def judge(facts: GateFacts) -> Judgement:
+    evidence = facts.evidence.get(KIND)
+    if evidence is None:
+        words = "no operation was tried on this cluster by this user"
+        return never_measured(NAME, words, owner=CLUSTER_OWNER, at=facts.now, to_green=facts.measure)
+    probes = read_probes(evidence.found)
+    findings = [_against(each) for each in probes if not each.good]
+    left = evidence.found["left_behind"]
+    if left:
+        words = f"the probes left behind {', '.join(map(str, left))}"  # type: ignore[call-overload]
+        findings.append(untested(words, "remove it by hand"))
+    otherwise = f"{sum(each.outcome is ProbeOutcome.WORKS for each in probes)} operations tried, all work"
+    figures = {each.operation.value: each.outcome.value for each in probes}
+    judgement = judged(NAME, findings, otherwise, owner=CLUSTER_OWNER, at=evidence.at, figures=figures)
+    return aged(judgement, evidence, facts.now, facts.measure)
+
+
+def _against(probe: Probe) -> GateFinding:
+    needed = probe.operation in NEEDED
+    if probe.outcome is ProbeOutcome.UNTRIED:
+        words = f"{probe.operation.value} could not be tried: {probe.said}"
+        return (unknown if needed else untested)(words, f"let this user make topics named {SCRATCH}-*")
+    finding = failed if needed else untested
+    if probe.outcome is ProbeOutcome.DENIED:
+        return finding(f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")
+    return finding(f"{probe.operation.value} failed: {probe.said}", "fix it on the cluster, then measure again")

@@ -1,0 +1,44 @@
+"""Gate: what it will cost is estimated and within the contract's budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anabranch.gates.facts import GateFacts
+from anabranch.gates.gate import Judgement, aged, failed, judged, unknown, untested
+
+NAME = "cost"
+KIND = "cost"
+"""Evidence of an estimate: `amount`, `currency` and `rests_on`, of `plan/<hash>`."""
+REHEARSED = "a rehearsal"
+"""What an estimate rests on whose quantities were measured. Any other rests on the price book's assumptions."""
+ESTIMATE = "anabranch cost -f CONTRACT"
+
+
+def judge(facts: GateFacts) -> Judgement:
+    spec, evidence = facts.contract.spec, facts.evidence.get(KIND)
+    budget = None if spec.budget is None else spec.budget.cost
+    findings = []
+    if budget is None:
+        findings.append(untested("the contract sets no limit", "budget: {cost: …} in the contract"))
+    if evidence is None:
+        findings.append(unknown("the cost was not estimated", ESTIMATE))
+        return judged(NAME, findings, "", owner=spec.owner, at=facts.now, figures={"budget": budget})
+    found: Mapping[str, Any] = evidence.found
+    estimated = f"{found['amount']:,.2f} {found['currency']}"
+    if budget is not None and found["amount"] > budget:
+        words = f"{estimated} are estimated, and the budget is {budget:,.2f}"
+        findings.append(failed(words, "a smaller range or a larger budget.cost in the contract"))
+    if found.get("rests_on") != REHEARSED:
+        words = f"{estimated} are estimated from the price book's assumptions; no rehearsal measured the quantities"
+        findings.append(untested(words, f"anabranch rehearse -f CONTRACT, then {ESTIMATE}"))
+    figures = {
+        "budget": budget,
+        "estimate": found["amount"],
+        "currency": found["currency"],
+        "rests_on": found.get("rests_on"),
+    }
+    otherwise = f"{estimated} are estimated, within the budget"
+    judgement = judged(NAME, findings, otherwise, owner=spec.owner, at=evidence.at, figures=figures)
+    return aged(judgement, evidence, facts.now, ESTIMATE)

@@ -1,0 +1,45 @@
+"""Gate: live and the replay can be told apart by what can be seen of them while the replay runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anabranch.gates.facts import GateFacts
+from anabranch.gates.gate import GateFinding, Judgement, judged, unknown, untested
+
+NAME = "observability"
+LIVE_LAG, REPLAYED = "anabranch_live_lag_records", "anabranch_replay_records_total"
+METRICS = (LIVE_LAG, REPLAYED)
+"""What an endpoint has to serve: live's lag and the replay's progress, each under a name of its own."""
+_BY = {"group": "its consumer group", "table": "its commits to the table"}
+
+
+def judge(facts: GateFacts) -> Judgement:
+    live, metrics = facts.live, facts.metrics
+    return judged(
+        NAME,
+        list(_findings(facts)),
+        f"live is {live.lag or 0:,} offsets behind, by {_BY.get(live.by or '', '')}; {metrics.url} serves "
+        f"{' and '.join(METRICS)}",
+        owner=facts.pipeline.spec.owner,
+        at=facts.now,
+        figures={"lag": live.lag, "lag_by": live.by, "metrics_url": metrics.url, "metrics": list(metrics.names)},
+    )
+
+
+def _findings(facts: GateFacts) -> Iterator[GateFinding]:
+    live, metrics, group = facts.live, facts.metrics, facts.pipeline.spec.consumer_group
+    serve = f"an endpoint at metrics.port of the context that serves {' and '.join(METRICS)}"
+    if live.refused is not None:
+        words = f"live's lag can't be read: {live.refused}"
+        yield unknown(words, f"let this user describe the group {group} and the topic")
+    elif live.lag is None:
+        words = "live's lag is unknown: neither its consumer group nor a commit to the table has a position"
+        yield unknown(words, f"anabranch live start {facts.plan.pipeline}")
+    seen = "" if live.lag is None else f"live is {live.lag:,} offsets behind, by {_BY[live.by or 'group']}; "
+    if metrics.url is None:
+        yield untested(f"{seen}`anabranch status` shows the replay, and no metrics endpoint is configured", serve)
+    elif metrics.refused is not None:
+        yield untested(f"{seen}nothing serves metrics at {metrics.url}: {metrics.refused}", serve)
+    elif metrics.missing:
+        yield untested(f"{seen}{metrics.url} answers without {' and '.join(metrics.missing)}", serve)

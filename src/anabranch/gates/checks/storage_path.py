@@ -1,0 +1,136 @@
+"""Gate: the range can be read from where it lies, and retention leaves the time for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from anabranch.gates.facts import GateFacts
+from anabranch.gates.gate import (
+    CLUSTER_OWNER,
+    GateFinding,
+    Judgement,
+    aged,
+    failed,
+    judged,
+    never_measured,
+    unknown,
+    untested,
+)
+from anabranch.plan.forecast.estimates import HEADROOM_PER_DURATION, LEAST_HEADROOM
+from anabranch.plan.target_range import EPOCH
+from anabranch.project.quantities import format_duration, format_moment
+
+NAME = "storage-path"
+KIND = "storage"
+LIFETIME = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class StoragePath:
+    """Where the offsets of a plan lie, and how they read."""
+
+    offsets: int
+    tiered: int | None
+    """Of these, how many are no longer on the brokers' own disks; None: the cluster did not say."""
+    bytes: int | None
+    """Estimated, of all of them."""
+    read_bytes: int
+    read_seconds: float
+    """Of the probe, which reads from the first offset on."""
+    refused: str | None
+    """Why the probe could not read."""
+    first_ms: int | None
+    """The timestamp of the oldest record that is needed."""
+    settings_seen: bool
+    retention_ms: int | None
+    """None: for ever, if the settings were seen."""
+    retention_bytes: int | None
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> StoragePath:
+        return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """What one plain reader was given; a replay reads with several, and is rarely slower."""
+        return self.read_bytes / self.read_seconds if self.read_bytes and self.read_seconds > 0 else None
+
+    @property
+    def gone_from(self) -> datetime | None:
+        """When retention may take the first of it; None: never, or not known."""
+        if self.retention_ms is None or self.first_ms is None:
+            return None
+        return EPOCH + timedelta(milliseconds=self.first_ms + self.retention_ms)
+
+    def duration(self, most: int | None) -> timedelta:
+        """How long reading takes at the probed rate, or at the contract's if that is less."""
+        rates = [rate for rate in (self.bytes_per_second, most) if rate]
+        return timedelta(seconds=(self.bytes or 0) / min(rates)) if rates else timedelta()
+
+
+def judge(facts: GateFacts) -> Judgement:
+    evidence = facts.evidence.get(KIND)
+    if evidence is None:
+        words = "where the range is stored and how fast it reads was not measured"
+        return never_measured(NAME, words, owner=CLUSTER_OWNER, at=facts.now, to_green=facts.measure)
+    path = StoragePath.read(evidence.found)
+    budget = facts.contract.spec.budget
+    duration = path.duration(None if budget is None else budget.bytes_per_second)
+    rate = path.bytes_per_second
+    tiered = "none of it tiered" if not path.tiered else f"{path.tiered / max(1, path.offsets):.0%} of it tiered"
+    left = "for ever" if path.gone_from is None else f"until {format_moment(path.gone_from)} at least"
+    speed = "" if rate is None else f", read at {rate / 1e6:.1f} MB/s by one plain reader"
+    judgement = judged(
+        NAME,
+        list(_findings(facts, path, duration)),
+        f"{path.offsets:,} offsets, {tiered}{speed}; kept {left}",
+        owner=CLUSTER_OWNER,
+        at=evidence.at,
+        figures={
+            "offsets": path.offsets,
+            "tiered_share": None if path.tiered is None else round(path.tiered / max(1, path.offsets), 4),
+            "bytes": path.bytes,
+            "bytes_per_second": None if rate is None else round(rate),
+            "gone_from": None if path.gone_from is None else format_moment(path.gone_from),
+        },
+    )
+    return aged(judgement, evidence, facts.now, facts.measure)
+
+
+def _findings(facts: GateFacts, path: StoragePath, duration: timedelta) -> Iterator[GateFinding]:
+    topic = facts.plan.source.topic
+    if path.refused is not None:
+        yield failed(f"the range could not be read: {path.refused}", "let this user read the topic")
+    elif not path.read_bytes:
+        yield unknown("the probe found no record to read in the range", facts.measure)
+    if not path.settings_seen:
+        words = f"the settings of {topic} are hidden: how long it keeps its records is not known"
+        yield unknown(words, f"allow DescribeConfigs on topic {topic}")
+    if path.tiered is None:
+        words = "how much of the range is tiered is not known"
+        yield unknown(words, "a cluster that tells the earliest local offset (Kafka 3.9 or later)")
+    if path.retention_bytes is not None:
+        words = f"{topic} is also limited by size: how long its records stay depends on traffic"
+        yield untested(words, f"retention.bytes=-1 on {topic} until the backfill is closed")
+    if path.gone_from is not None:
+        yield from _of_retention(facts, topic, path.gone_from - facts.now, duration)
+
+
+def _of_retention(facts: GateFacts, topic: str, headroom: timedelta, duration: timedelta) -> Iterator[GateFinding]:
+    longer = f"raise retention.ms of {topic}, then {facts.measure}"
+    if headroom <= duration:
+        when = "any moment now" if headroom <= timedelta() else f"in {_about(headroom)}"
+        yield failed(f"retention may delete the first of the range {when}, before it is read", longer)
+    elif headroom < max(LEAST_HEADROOM, HEADROOM_PER_DURATION * duration):
+        words = f"retention leaves {_about(headroom)}, which is little if a replay has to be paused or retried"
+        yield untested(words, longer)
+
+
+def _about(duration: timedelta) -> str:
+    return format_duration(timedelta(seconds=round(duration.total_seconds()))) or "0s"

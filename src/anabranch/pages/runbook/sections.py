@@ -1,0 +1,243 @@
+"""A runbook from what is on record: for the team that owns the data and the team that runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from anabranch.close.horizon import horizon_length
+from anabranch.gates.approval.approval import Approval
+from anabranch.gates.approval.refusals import explain, next_approval
+from anabranch.pages.runbook.commands import commands
+from anabranch.pages.runbook.document import Block, Code, Paragraph, Runbook, Section, Text, facts, grid
+from anabranch.pages.runbook.measured import cost, gates, window
+from anabranch.pages.runbook.situation import Situation
+from anabranch.plan.target_range import WholeTable
+from anabranch.project.quantities import format_duration
+from anabranch.replay.staging import staging_branch
+from anabranch.runs.states import State
+
+RANGES_SHOWN = 20
+RECORDS_SHOWN = 40
+_EVERY_TIME = frozenset({"lease.acquire", "lease.release"})
+"""Each command leaves these, and they tell nothing. A takeover tells."""
+
+_PRODUCTION = {
+    State.PROMOTING: "A promotion is under way. If its process is gone, promote again: it finds out what happened.",
+    State.PROMOTED: "Production has the replayed rows. The former ones are kept until the run is closed.",
+    State.ROLLING_BACK: "A rollback is under way. If its process is gone, roll back again: it finds out what happened.",
+    State.ROLLED_BACK: "Production has its former rows again, with all that live wrote since.",
+    State.CLOSING: "Staging is being removed. Close again to finish; production no longer changes.",
+    State.CLOSED: "The run is closed and can't be rolled back. Its closure record says what was achieved.",
+}
+
+
+def write_book(now: Situation) -> Runbook:
+    state = now.run.state
+    return Runbook(
+        title=f"Runbook of run {now.run.id}",
+        state=state.value.replace("_", " "),
+        production=_PRODUCTION.get(state, "Production is as before this run."),
+        settled=state not in (State.PROMOTING, State.ROLLING_BACK),
+        sections=(
+            Section("Who and what", tuple(_who(now))),
+            Section("Commands, and who may", commands(now)),
+            Section("Contract", tuple(_contract(now))),
+            Section("Offsets", tuple(_offsets(now))),
+            Section("Staging and snapshots", tuple(_staging(now))),
+            Section("Checks", tuple(_checks(now))),
+            Section("Window", window(now)),
+            Section("Cost", cost(now)),
+            Section("Gates", gates(now)),
+            Section("Approvals", tuple(_approvals(now))),
+            Section("What happened", tuple(_history(now))),
+        ),
+        footer=f"Written {now.at:%Y-%m-%d %H:%M:%S} UTC from what is on record. All times are UTC.",
+    )
+
+
+def _who(now: Situation) -> Iterator[Block]:
+    yield facts(
+        [
+            ("Pipeline", now.run.pipeline),
+            ("Table", Code(now.run.target.table)),
+            ("Context", Code(now.context)),
+            ("Answers for it", str(now.spec["owner"])),
+            ("Author", now.run.author),
+            ("May order a rollback", now.authority),
+            ("Why", str(now.spec["reason"])),
+            ("Fault", None if now.run.fault is None else f"{now.run.fault.text} [{now.run.fault.code}]"),
+        ]
+    )
+
+
+def _contract(now: Situation) -> Iterator[Block]:
+    asked = {name: value for name, value in (now.spec.get("validation") or {}).items() if value}
+    yield facts(
+        [
+            ("Name", Code(str(now.contract["metadata"]["name"]))),
+            ("Asked for", _plain(now.spec["range"])),
+            ("Only partitions", _plain(now.spec["partitions"]) if "partitions" in now.spec else None),
+            ("Expected", _plain(now.spec["expect"]) if "expect" in now.spec else None),
+            ("To be true after", _plain(asked) if asked else None),
+            ("Rollback guaranteed for", f"{format_duration(horizon_length(now.contract))} after a promotion"),
+            ("Contract", Code(now.run.contract_hash)),
+            ("Plan", Code(now.plan.hash)),
+            ("Code", Code(now.plan.code)),
+        ]
+    )
+
+
+def _offsets(now: Situation) -> Iterator[Block]:
+    source = now.plan.source
+    yield facts([("Topic", Code(source.topic)), ("Topic id", Code(source.uuid)), ("Isolation", source.isolation)])
+    rows: list[tuple[Text, ...]] = []
+    for partition, ranges in sorted(source.ranges.items()):
+        live = source.live.get(partition)
+        proof = source.proof.get(partition)
+        for start, end in ranges:
+            rows.append(
+                (
+                    str(partition),
+                    f"{start:,}",
+                    f"{end:,}",
+                    f"{end - start:,}",
+                    "unknown" if live is None else f"{live:,}",
+                    "" if proof is None else proof.value,
+                )
+            )
+    yield grid(("Partition", "From", "To (not read)", "Offsets", "Live stood at", "Complete by"), rows[:RANGES_SHOWN])
+    if len(rows) > RANGES_SHOWN:
+        yield Paragraph(
+            f"… and {len(rows) - RANGES_SHOWN:,} more ranges: {now.command(f'describe {now.run.id}')} -o json"
+        )
+
+
+def _staging(now: Situation) -> Iterator[Block]:
+    part, run = now.plan.target.partitions, now.run
+    replaced = "all of the table"
+    if not isinstance(part, WholeTable):
+        replaced = f"{part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} of {part.axis.column}"
+    verdicts = now.done("validate")
+    yield facts(
+        [
+            ("Replaced in production", replaced),
+            ("Branch", _branch(now)),
+            ("Slices staged", f"{len(now.done('slice'))} of {len(now.plan.slices)} planned, catching up included"),
+            ("Base snapshot", Code(str(now.plan.target.base))),
+            ("Validated snapshot", _code((verdicts[-1].outcome_details or {}).get("staging") if verdicts else None)),
+            ("Tag before the promotion", Code(f"ab_{run.id}_before")),
+            ("Tag of the promotion", Code(f"ab_{run.id}_after")),
+        ]
+    )
+    moved = [each for each in now.journal if each.step in ("promote", "rollback") and each.outcome is not None]
+    if moved:
+        rows = [
+            (
+                each.step,
+                each.outcome.value if each.outcome else "",
+                _code((each.outcome_details or {}).get("snapshot")) or "",
+                f"{each.settled_at:%Y-%m-%d %H:%M:%S}" if each.settled_at else "",
+            )
+            for each in moved
+        ]
+        yield grid(("Commit on production", "Outcome", "Snapshot", "When"), rows)
+
+
+def _branch(now: Situation) -> Text:
+    if now.run.state is State.CLOSED:
+        return "removed, with the tags, when the run was closed"
+    return Code(staging_branch(now.run.id, now.run.epoch)) if now.run.epoch else "not made yet"
+
+
+def _checks(now: Situation) -> Iterator[Block]:
+    report, verdicts = now.validation, now.done("validate")
+    if not verdicts:
+        planned = "; ".join(now.plan.checks) or "the usual checks"
+        yield Paragraph(f"Nothing was validated yet. Planned: {planned}.")
+        return
+    last = verdicts[-1].outcome_details or {}
+    yield facts(
+        [
+            ("Verdict", str(last["verdict"])),
+            ("Of staging snapshot", _code(last["staging"])),
+            ("Digest of the rows", _code(last["digest"])),
+        ]
+    )
+    if report is None or report["staging"] != last["staging"]:
+        yield Paragraph("The report itself is on the machine that validated.")
+        return
+    results = report["results"]
+    headings = ("Outcome", "Check", "Expected", "Found")
+    yield grid(headings, ([str(each[name.lower()]) for name in headings] for each in results))
+
+
+def _approvals(now: Situation) -> Iterator[Block]:
+    standing = now.standing
+    if standing.holds and standing.approval is not None:
+        words = f"Approved by {standing.approval.by}, which counts until {standing.approval.good_until:%Y-%m-%d %H:%M}."
+    elif not now.needs_approval:
+        words = "This context asks for none."
+    elif standing.approval is not None and standing.flaw is not None:
+        words = f"None counts; the last does not, because {explain(standing.approval, standing.flaw)}."
+    else:
+        words = f"None yet. Next: {next_approval(now.run)}."
+    yield Paragraph(words)
+    if now.approvals:
+        headings = ("By", "When", "Counts until", "Plan", "Staging", "Reason", "Ended")
+        yield grid(headings, (_approval(each) for each in now.approvals))
+
+
+def _approval(each: Approval) -> tuple[Text, ...]:
+    end = each.end
+    ended = "" if end is None else f"{end.flaw.value} by {end.by}, {end.at:%Y-%m-%d %H:%M}"
+    return (
+        each.by,
+        f"{each.at:%Y-%m-%d %H:%M}",
+        f"{each.good_until:%Y-%m-%d %H:%M}",
+        Code(each.plan[:12]),
+        "before anything was staged" if each.judged is None else Code(str(each.judged.staging)),
+        each.reason or "",
+        f"{ended}: {end.reason}" if end is not None and end.reason else ended,
+    )
+
+
+def _history(now: Situation) -> Iterator[Block]:
+    told = [each for each in now.records if each.action not in _EVERY_TIME]
+    if len(told) > RECORDS_SHOWN:
+        yield Paragraph(f"The last {RECORDS_SHOWN} of {len(told):,} records: {now.command(f'log {now.run.id}')}")
+    rows = [
+        (
+            each.at[:19].replace("T", " "),
+            each.actor,
+            each.action,
+            f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or ""),
+            "" if each.details == "{}" else _short(json.loads(each.details)),
+        )
+        for each in told[-RECORDS_SHOWN:]
+    ]
+    yield grid(("When", "Who", "What", "State", "Details"), rows)
+
+
+def _code(value: object) -> Code | None:
+    return None if value is None else Code(str(value))
+
+
+def _plain(value: Any) -> str:
+    """A value of the contract or the record in one line, without the brackets of its outermost level."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_inner(each)}" for name, each in value.items())
+    return ", ".join(_inner(each) for each in value) if isinstance(value, list) else _inner(value)
+
+
+def _short(details: Any) -> str:
+    """Hashes cut to what tells them apart; they are whole in the audit chain."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", _plain(details))
+
+
+def _inner(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({_plain(value)})"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

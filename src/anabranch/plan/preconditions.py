@@ -1,0 +1,152 @@
+"""What of the measured world forbids a plan: each reason is an error of its own, with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from anabranch.plan.offsets.completeness import missing, moments_of
+from anabranch.plan.offsets.event_span import EventSpan
+from anabranch.plan.offsets.ranges import MissingOffsets, earliest_start
+from anabranch.plan.offsets.zones import ZoneMap
+from anabranch.plan.ports import SourceFacts, TargetFacts, TimestampBounds
+from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.request import BackfillRequest
+from anabranch.plan.target_range import EPOCH, PartitionRange, beginning, ordinal
+from anabranch.project.keys import closest
+from anabranch.project.quantities import format_moment
+
+
+class TargetEmptyError(PlanRefusedError):
+    code = "plan.target-empty"
+
+
+class SharedTargetError(PlanRefusedError):
+    code = "plan.shared-target"
+
+
+class ColumnUnknownError(PlanRefusedError):
+    code = "plan.column-unknown"
+
+
+class PartitionUnknownError(PlanRefusedError):
+    code = "plan.partition-unknown"
+
+
+class SomePartitionsError(PlanRefusedError):
+    code = "plan.some-partitions"
+
+
+class RetentionPassedError(PlanRefusedError):
+    code = "plan.retention-passed"
+
+
+def check_target(asked: BackfillRequest, target: TargetFacts) -> int:
+    """The base snapshot, if the table can be backfilled at all."""
+    if target.base is None:
+        raise TargetEmptyError(
+            f"{target.table} has no snapshot yet: there is nothing to correct, and nothing to go back to.",
+            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` fills it from the topic",
+            table=target.table,
+        )
+    if target.live.others:
+        others = ", ".join(sorted(target.live.others))
+        raise SharedTargetError(
+            f"{target.table} is also written by {others}. Replacing what it holds by the rows of "
+            f"{asked.pipeline.metadata.name} would lose theirs.",
+            next_step="give each pipeline a table of its own, and join them in a view",
+            table=target.table,
+            others=sorted(target.live.others),
+        )
+    known = {column.lower() for column in target.columns}
+    for where, column in _named_columns(asked):
+        if column.lower() not in known:
+            meant = closest(column, target.columns)
+            raise ColumnUnknownError(
+                f"{where} names the column {column}, and {target.table} has none of this name.",
+                next_step=f"write {meant}" if meant else f"write one of {', '.join(target.columns)}",
+                table=target.table,
+                column=column,
+            )
+    return target.base
+
+
+def _named_columns(asked: BackfillRequest) -> Iterator[tuple[str, str]]:
+    for column in asked.backfill.spec.validation.not_null or ():
+        yield "spec.validation.notNull", column
+    for column in asked.pipeline.spec.target.keys or ():
+        yield f"target.keys of pipeline {asked.pipeline.metadata.name}", column
+
+
+def check_partitions(asked: BackfillRequest, source: SourceFacts) -> None:
+    wanted = asked.backfill.spec.partitions
+    if wanted is None:
+        return
+    there = sorted(source.partitions)
+    unknown = [number for number in wanted if number not in source.partitions]
+    if unknown:
+        raise PartitionUnknownError(
+            f"{source.topic} has no partition {', '.join(map(str, unknown))}: it has {_span(there)}.",
+            next_step="leave out spec.partitions: a backfill replays all of them",
+            topic=source.topic,
+            unknown=unknown,
+        )
+    left_out = [number for number in there if number not in wanted]
+    if left_out:
+        raise SomePartitionsError(
+            "What is replaced of the target holds rows from every partition of the topic: "
+            f"the rows from partition {', '.join(map(str, left_out))} would be lost.",
+            next_step="leave out spec.partitions, and narrow spec.range instead",
+            topic=source.topic,
+            left_out=left_out,
+        )
+
+
+def check_retention(
+    asked: BackfillRequest,
+    source: SourceFacts,
+    partitions: PartitionRange,
+    window: TimestampBounds,
+    live: Mapping[int, int],
+    zones: ZoneMap,
+    read: PartitionRange | EventSpan,
+) -> None:
+    gone = list(missing(source, window, asked.slack, live, zones, moments_of(read)))
+    if not gone:
+        return
+    first = gone[0]
+    since = "and nothing is left of it" if first.kept_from is None else f"and begins at {_moment(first.kept_from)} now"
+    range_words = "everything" if asked.everything else f"the range from {format_moment(partitions.start)}"
+    raise RetentionPassedError(
+        f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, {since}: records of "
+        f"{range_words} may be among them"
+        + (f", as in {len(gone) - 1} more partitions." if len(gone) > 1 else ".")
+        + " Replacing the range by what is left would lose rows.",
+        next_step=_still_possible(asked, partitions, gone),
+        topic=source.topic,
+        missing={str(each.partition): [0, each.before] for each in gone},
+        kept_from={str(each.partition): each.kept_from for each in gone},
+    )
+
+
+def _still_possible(asked: BackfillRequest, partitions: PartitionRange, gone: list[MissingOffsets]) -> str:
+    """The range to write instead: from the first partition of the target that can be replayed whole."""
+    moments = [earliest_start(each, asked.slack) for each in gone]
+    known = [moment for moment in moments if moment is not None]
+    if len(known) < len(moments):
+        return "restore the records from an archive; the topic alone can't say which rows they gave"
+    window, grain = asked.pipeline.spec.window, partitions.axis.grain
+    start = beginning(grain, ordinal(grain, max(known) + (window.before if window else timedelta())) + 1)
+    if window is not None:
+        start += window.reach  # an event is in windows that begin up to so long before it
+    if asked.end is not None and start >= asked.end:
+        return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
+    return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"
+
+
+def _span(numbers: list[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _moment(milliseconds: int) -> str:
+    return format_moment(EPOCH + timedelta(milliseconds=milliseconds))

@@ -1,0 +1,131 @@
+"""What the contract asks for, judged by itself: no look at the topic or the table is needed to refuse these."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.ranges import Range
+from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.strategies.strategy import Strategy, choose_strategy
+from anabranch.plan.target_range import FAR_AHEAD
+from anabranch.project.model import as_plain
+from anabranch.project.quantities import format_moment
+from anabranch.runs.canonical import canonical
+
+
+class RangeNotByEventTimeError(PlanRefusedError):
+    code = "plan.range-not-by-event-time"
+
+
+class RangeInTheFutureError(PlanRefusedError):
+    code = "plan.range-in-the-future"
+
+
+class DeadlinePassedError(PlanRefusedError):
+    code = "plan.deadline-passed"
+
+
+class SessionsByStreamError(PlanRefusedError):
+    code = "plan.sessions-by-stream"
+
+
+@dataclass(frozen=True)
+class BackfillRequest:
+    """A contract that can be planned. No start: everything. No end: all that follows."""
+
+    backfill: Backfill
+    pipeline: Pipeline
+    strategy: Strategy
+    start: datetime | None
+    end: datetime | None
+
+    @property
+    def everything(self) -> bool:
+        return self.start is None
+
+    @property
+    def slack(self) -> timedelta:
+        return self.pipeline.spec.event_time.slack
+
+    @property
+    def no_live_writer(self) -> bool:
+        """Whether the contract says that nothing else writes to the target."""
+        return self.backfill.spec.live == "none"
+
+    @property
+    def contract(self) -> dict[str, Any]:
+        """The contract as plain JSON values."""
+        return as_plain(self.backfill)
+
+
+def contract_hash(contract: dict[str, Any]) -> str:
+    """Of the contract as it was understood, so that comments and the order of keys make no other contract."""
+    return hashlib.sha256(canonical(contract).encode()).hexdigest()
+
+
+def resolve_request(backfill: Backfill, pipeline: Pipeline, now: datetime) -> BackfillRequest:
+    """What is to be planned, or a refusal."""
+    spec = backfill.spec
+    strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class, spec.range, spec.strategy)
+    _require_fixed_windows(pipeline, strategy)
+    start, end = _span(backfill.spec.range, strategy)
+    if start is not None and start >= now:
+        raise RangeInTheFutureError(
+            f"The range begins at {format_moment(start)}, and it is {format_moment(now)}: nothing has happened in it.",
+            next_step="write a range of the past under spec.range.eventTime",
+        )
+    if end is not None and end > FAR_AHEAD:
+        raise RangeInTheFutureError(
+            f"The range ends at {format_moment(end)}, which is further than a target's partitions are counted.",
+            next_step=f"write a `to` no later than {format_moment(FAR_AHEAD)} under spec.range.eventTime",
+        )
+    window = backfill.spec.window
+    if window is not None and window.deadline is not None and window.deadline <= now:
+        raise DeadlinePassedError(
+            f"The contract's deadline, {format_moment(window.deadline)}, has passed.",
+            next_step="write a later spec.window.deadline, or none",
+        )
+    return BackfillRequest(backfill, pipeline, strategy, start, end)
+
+
+def _require_fixed_windows(pipeline: Pipeline, strategy: Strategy) -> None:
+    window = pipeline.spec.window
+    if strategy is Strategy.STREAM and window is not None and window.size is None:
+        raise SessionsByStreamError(
+            f"Pipeline {pipeline.metadata.name} has sessions, and live's commits don't say when the last session of a "
+            "range has ended: a replay as a stream would not know where to stop.",
+            next_step="write `strategy: batch-exact`, or none",
+            pipeline=pipeline.metadata.name,
+        )
+
+
+def _span(asked: Range, strategy: Strategy) -> tuple[datetime | None, datetime | None]:
+    if asked.event_time is not None:
+        return asked.event_time.start, asked.event_time.end
+    if asked.everything or (asked.since_snapshot is not None and strategy.whole_table):
+        return None, None
+    if strategy.whole_table:
+        raise RangeNotByEventTimeError(
+            "The target is replayed from a state before the damage up to where live stands, and the damage is told by "
+            "event time.",
+            next_step="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
+        )
+    if asked.timestamps is not None:
+        start, end = (format_moment(moment) for moment in (asked.timestamps.start, asked.timestamps.end))
+        raise _not_by_event_time("timestamps", f"range: {{eventTime: {{from: {start}, to: {end}}}}}")
+    way = "offsets" if asked.offsets is not None else "sinceSnapshot"
+    raise _not_by_event_time(way, "range: {eventTime: {from: …, to: …}} around the events that are wrong")
+
+
+def _not_by_event_time(way: str, write: str) -> RangeNotByEventTimeError:
+    return RangeNotByEventTimeError(
+        f"The target is replaced by whole partitions of event time, and a range by {way} holds only some of the events "
+        "of a partition: the rows of the others would be lost.",
+        next_step=f"write {write}, or range: {{everything: true}}",
+        way=way,
+    )

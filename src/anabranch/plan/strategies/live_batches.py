@@ -1,0 +1,59 @@
+"""Live's batches with windows, as its commits tell them: what each read, closed and dropped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from anabranch.contract.event_window import EventWindow
+from anabranch.plan.slices import Offsets
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class LiveBatch:
+    query: str
+    number: int
+    topic: str
+    """UUID of the topic that the offsets are of."""
+    offsets: Offsets
+    watermark: int
+    """In ms: windows that ended by then are written and final after this batch."""
+    late_before: int
+    """In ms: events of windows that ended by then were dropped."""
+    late: int | None = None
+    """How many events it dropped from a window at least; None: it does not say."""
+    window: str | None = None
+    """Of which windows that was counted."""
+
+    def none_late(self, window: EventWindow) -> bool:
+        """Whether it is known to have dropped nothing of these windows."""
+        return self.late == 0 and self.window == window_text(window)
+
+
+def window_text(window: EventWindow) -> str:
+    """Says which windows live counted by: a pipeline may declare others later."""
+    return f"{window.kind} {(window.size or window.gap or timedelta()) // _MILLISECOND}/{window.step // _MILLISECOND}"
+
+
+def chain(batches: Iterable[LiveBatch], query: str, after: int, until: int) -> tuple[LiveBatch, ...] | None:
+    """The query's batches after number `after`, up to the first whose watermark has come to `until` (ms).
+
+    None if one of them is not known, or does not begin where the one before ended.
+    """
+    known = {batch.number: batch for batch in batches if batch.query == query}
+    found: list[LiveBatch] = []
+    while not found or found[-1].watermark < until:
+        batch = known.get(after + len(found) + 1)
+        if batch is None or (found and not _follows(batch, found[-1])):
+            return None
+        found.append(batch)
+    return tuple(found)
+
+
+def _follows(batch: LiveBatch, former: LiveBatch) -> bool:
+    starts = {partition: start for partition, (start, _) in batch.offsets.items()}
+    in_step = all(starts.get(partition) == end for partition, (_, end) in former.offsets.items())
+    return in_step and batch.late_before == former.watermark

@@ -1,0 +1,83 @@
+"""Plans a stream-faithful replay: live's own batches once more, from a checkpoint before the range. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from anabranch.plan.assembly import assemble
+from anabranch.plan.offsets.completeness import Proof, Reading
+from anabranch.plan.offsets.event_span import EventSpan
+from anabranch.plan.offsets.intervals import union
+from anabranch.plan.offsets.ranges import EndsBy
+from anabranch.plan.plan import Plan
+from anabranch.plan.ports import SourceFacts, TargetFacts
+from anabranch.plan.request import BackfillRequest
+from anabranch.plan.slices import Slice, slice_size
+from anabranch.plan.strategies.live_batches import LiveBatch
+from anabranch.plan.strategies.stream_slices import WINDOWS_PER_BATCH, RangeWindows, cut_stream
+from anabranch.plan.strategies.stream_start import StreamCheckpoint, StreamStart, choose_start, damage_of
+from anabranch.plan.target_range import PartitionRange
+
+
+def plan_stream(
+    asked: BackfillRequest,
+    code: str,
+    source: SourceFacts,
+    target: TargetFacts,
+    *,
+    base: int,
+    live: Mapping[int, int],
+    readings: Mapping[int, Reading],
+    span: EventSpan,
+    checkpoints: Iterable[StreamCheckpoint],
+    offsets_per_slice: int | None,
+) -> tuple[Plan, dict[int, Reading]]:
+    """The plan, and what is read of each partition; or the reason why there can be none.
+
+    `readings` are the offsets that windows of the range need. Live dropped what came after the last of these windows
+    had closed, so its batches up to that one are all there is to replay.
+    """
+    start, batches = choose_start(source, target, checkpoints, damage_of(readings, live), span.end)
+    read = _read(readings, start, batches)
+    slices = _slices(asked, target, start, batches, offsets_per_slice or slice_size(_ranges(read)))
+    plan = assemble(
+        asked,
+        code,
+        source,
+        target,
+        base=base,
+        live=live,
+        readings=read,
+        slices=slices,
+        reading=span,
+        stream=start,
+    )
+    return plan, read
+
+
+def _read(readings: Mapping[int, Reading], start: StreamStart, batches: Sequence[LiveBatch]) -> dict[int, Reading]:
+    ends = {partition: end for partition, (_, end) in batches[-1].offsets.items()}
+    return {
+        number: replace(
+            each,
+            ranges=union([(start.position.get(number, 0), ends.get(number, 0))]),
+            by=EndsBy.CLOSED,
+            proof=Proof.WHOLE if start.checkpoint is None else each.proof,
+        )
+        for number, each in readings.items()
+    }
+
+
+def _ranges(read: Mapping[int, Reading]) -> dict[int, tuple[tuple[int, int], ...]]:
+    return {number: each.ranges for number, each in read.items()}
+
+
+def _slices(
+    asked: BackfillRequest, target: TargetFacts, start: StreamStart, batches: Sequence[LiveBatch], size: int
+) -> tuple[Slice, ...]:
+    window, budget = asked.pipeline.spec.window, asked.backfill.spec.budget
+    if window is None or not isinstance(target.partitions, PartitionRange):
+        raise TypeError("only a range of windows is replayed as a stream")
+    cap = WINDOWS_PER_BATCH if budget is None else budget.windows_per_batch or WINDOWS_PER_BATCH
+    return cut_stream(batches, start.watermark, window, RangeWindows.of(window, target.partitions), size, cap)

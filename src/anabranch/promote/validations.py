@@ -1,0 +1,58 @@
+"""What validation has said of a run, from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.gates.approval.approval import AcceptedStaging
+from anabranch.plan.plan import Plan
+from anabranch.promote.promotion import ValidatedRun
+from anabranch.runs.journal import Outcome
+from anabranch.runs.store import RunReader
+from anabranch.validate.report import Verdict
+
+
+def verdicts(reader: RunReader, run_id: str) -> list[Mapping[str, object]]:
+    """Oldest first: the staging snapshot that was judged, the verdict, and the digest of its rows."""
+    done = [e for e in reader.journal(run_id) if e.step == "validate" and e.outcome is Outcome.SUCCEEDED]
+    return [entry.outcome_details or {} for entry in done]
+
+
+def last_accepted(reader: RunReader, run_id: str) -> AcceptedStaging | None:
+    """What the last validation was of, if it said yes."""
+    last = (verdicts(reader, run_id) or [{}])[-1]
+    snapshot = last.get("staging")
+    if last.get("verdict") != Verdict.ACCEPTED.value or not isinstance(snapshot, int):
+        return None
+    return AcceptedStaging(snapshot, str(last["digest"]))
+
+
+def ever_accepted(reader: RunReader, run_id: str) -> bool:
+    """Whether validation ever said yes, so that all of the plan is in staging."""
+    return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in verdicts(reader, run_id))
+
+
+class NotValidatedError(AnabranchError):
+    code = "promote.not-validated"
+    exit_code = ExitCode.CONFLICT
+
+
+def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
+    """The staging snapshot that the last validation accepted, which promotion compares with staging as it is.
+
+    Raises NotValidatedError where there was no validation, or the last one rejected.
+    """
+    judged = last_accepted(reader, run_id)
+    if judged is None:
+        last = (verdicts(reader, run_id) or [{}])[-1]
+        state = reader.run(run_id).state.value
+        found = f"the last one rejected snapshot {last['staging']}" if last else "staging was never validated"
+        raise NotValidatedError(
+            f"Run {run_id} has no accepted validation: {found}.",
+            untouched=f"The run is {state}; {plan.target.table} is unchanged by this command.",
+            next_step=f"anabranch {'describe' if last else 'retry'} {run_id}",
+            run=run_id,
+            state=state,
+        )
+    return ValidatedRun(plan, judged.staging)
