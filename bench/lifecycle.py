@@ -102,14 +102,14 @@ def committed(place: Bench) -> list[JournalEntry]:
 def lost(notes: Sequence[str], at: float, there: set[str]) -> float:
     """Of the slices that were begun and are not there, made ones are one each, others by how long the last one took."""
     noted: dict[str, dict[str, float]] = {"begun": {}, "made": {}}
-    for word, piece, moment in (line.split() for line in notes):
-        noted[word][piece] = float(moment)
+    for word, slice_, moment in (line.split() for line in notes):
+        noted[word][slice_] = float(moment)
     begun, made = noted["begun"], noted["made"]
-    usual = next(made[piece] - begun[piece] for piece in reversed(made))
+    usual = next(made[slice_] - begun[slice_] for slice_ in reversed(made))
     return sum(
-        1.0 if piece in made else min(1.0, (at - moment) / usual)
-        for piece, moment in begun.items()
-        if piece not in there
+        1.0 if slice_ in made else min(1.0, (at - moment) / usual)
+        for slice_, moment in begun.items()
+        if slice_ not in there
     )
 
 

@@ -61,9 +61,9 @@ def orders_coming_in(bootstrap: str) -> Iterator[None]:
 
 def limited(place: Bench) -> Path:
     file = write_contract(place, "slow", live=True)
-    asked = json.loads(file.read_text())
-    asked["spec"]["budget"] = {"bytesPerSecond": LIMIT}
-    file.write_text(json.dumps(asked))
+    request = json.loads(file.read_text())
+    request["spec"]["budget"] = {"bytesPerSecond": LIMIT}
+    file.write_text(json.dumps(request))
     return file
 
 
@@ -71,7 +71,7 @@ def replay(place: Bench, file: Path) -> float:
     """Seconds of the whole replay, which is given up after that."""
     planned = plan_backfill(place.project_context, file, now=datetime.now(timezone.utc), offsets_per_slice=SLICE)
     with place.project_context.store() as store:
-        submitted = submit(store, planned.plan, planned.asked.contract, now=datetime.now(timezone.utc), actor="bench")
+        submitted = submit(store, planned.plan, planned.request.contract, now=datetime.now(timezone.utc), actor="bench")
         run = BackfillRun(place.project_context, store, submitted.id)
         with run.lease() as lease:
             started = time.monotonic()

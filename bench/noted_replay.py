@@ -21,18 +21,18 @@ from anabranch.plan.slices import Slice
 def noting(notes: Path) -> None:
     made = AppendSliceWriter._write_files
 
-    def noted(self: AppendSliceWriter, piece: Slice, query: Any) -> Any:
-        note(notes, "begun", piece)
-        found = made(self, piece, query)
-        note(notes, "made", piece)
+    def noted(self: AppendSliceWriter, slice_: Slice, query: Any) -> Any:
+        note(notes, "begun", slice_)
+        found = made(self, slice_, query)
+        note(notes, "made", slice_)
         return found
 
     AppendSliceWriter._write_files = noted  # type: ignore[method-assign]
 
 
-def note(notes: Path, word: str, piece: Slice) -> None:
+def note(notes: Path, word: str, slice_: Slice) -> None:
     with notes.open("a") as file:
-        file.write(f"{word} {piece.id} {time.time()}\n")
+        file.write(f"{word} {slice_.id} {time.time()}\n")
 
 
 def main() -> None:

@@ -27,10 +27,10 @@ RECORDS = REHEARSED * TIMES
 
 def predicted(project_context: ProjectContext, planned: Planned) -> tuple[float, int]:
     """Seconds of the whole replay by a rehearsal of a twentieth, and how many records that rehearsal replayed."""
-    asked = planned.asked
+    request = planned.request
     with project_context.store() as store:
         spark = project_context.spark("bench")
-        found, _ = Rehearsal(project_context, store, planned.plan, asked.backfill, asked.pipeline, "bench", spark)(
+        found, _ = Rehearsal(project_context, store, planned.plan, request.backfill, request.pipeline, "bench", spark)(
             datetime.now(timezone.utc)
         )
     window = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found).window
@@ -43,7 +43,7 @@ def measured(project_context: ProjectContext, planned: Planned) -> float:
     """Seconds of the whole replay, from the first look at the world to the last slice; then all is removed again."""
     with project_context.store() as store:
         now = datetime.now(timezone.utc)
-        submitted = submit(store, planned.plan, planned.asked.contract, now=now, actor="bench")
+        submitted = submit(store, planned.plan, planned.request.contract, now=now, actor="bench")
         run = BackfillRun(project_context, store, submitted.id)
         with run.lease() as lease:
             took = seconds(lambda: run.replay(lease, Quiet()))

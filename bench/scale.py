@@ -41,8 +41,8 @@ def on(place: Bench, master: str, options: dict[str, object] | None = None) -> I
     """The same project, its Spark on another master."""
     file = place.folder / "anabranch.yaml"
     was = file.read_text()
-    asked = f"master: {master}\n        options: {json.dumps(options or {})}"
-    file.write_text(was.replace(f"master: {HERE}", asked, 1))
+    request = f"master: {master}\n        options: {json.dumps(options or {})}"
+    file.write_text(was.replace(f"master: {HERE}", request, 1))
     there = Bench(open_project(place.folder, "dev"))
     spark = there.project_context.spark("bench")
     try:
@@ -57,7 +57,7 @@ def replay(place: Bench, file: Path, slices: int) -> tuple[float, str]:
     now = datetime.now(timezone.utc)
     planned = plan_backfill(place.project_context, file, now=now, offsets_per_slice=-(-RECORDS // slices))
     with place.project_context.store() as store:
-        submitted = submit(store, planned.plan, planned.asked.contract, now=now, actor="bench")
+        submitted = submit(store, planned.plan, planned.request.contract, now=now, actor="bench")
         run = BackfillRun(place.project_context, store, submitted.id)
         with run.lease() as lease:
 

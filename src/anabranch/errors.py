@@ -1,4 +1,4 @@
-"""The one family of errors: what happened, what is untouched, and what to do next."""
+"""The one family of errors: what happened, what is state, and what to do next."""
 
 from __future__ import annotations
 
@@ -23,28 +23,43 @@ class ExitCode(IntEnum):
 
 
 class AnabranchError(Exception):
-    """Anything a user may meet. Never shown as a traceback unless `--debug` is given.
+    """An error that a user may meet. Never shown as a traceback unless `--debug` is given.
 
-    A subclass fixes `code` (stable, for scripts and for searching the docs) and `exit_code`.
-    The instance says the rest: `what` happened in one sentence, what is `untouched`, the `next_step`
-    (a command wherever there is one), and the `fields` that a machine would want.
-    The cause, where there is one, travels as `__cause__` (`raise … from error`).
+    A subclass fixes `code` (stable: scripts match it, docs list it) and `exit_code`. An instance has four parts:
+
+    - `what` failed, with its values;
+    - the cause, which travels as `__cause__` (`raise … from error`);
+    - the `state` of production, staging and the run now, as far as it is known;
+    - what to do: a `command` that can be pasted, a `hint` in words, or both. One of them is required.
+
+    `fields` are the values for a machine.
     """
 
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
-    def __init__(self, what: str, *, untouched: str, next_step: str, **fields: object) -> None:
+    def __init__(
+        self, what: str, *, state: str, command: str | None = None, hint: str | None = None, **fields: object
+    ) -> None:
         super().__init__(what)
+        if command is None and hint is None:
+            raise TypeError(f"{type(self).__name__} needs a command or a hint")
         self.what = what
-        self.untouched = untouched
-        self.next_step = next_step
+        self.state = state
+        self.command = command
+        self.hint = hint
         self.fields = fields
 
     @property
     def cause(self) -> str | None:
-        """The reason underneath, in the words of whoever raised it."""
+        """The type and the text of the exception underneath."""
         return None if self.__cause__ is None else f"{type(self.__cause__).__name__}: {text_of(self.__cause__)}"
+
+    @property
+    def remedy(self) -> str:
+        """Hint and command on one line, where there is room for one only."""
+        command = None if self.command is None else f"`{self.command}`"
+        return ": ".join(part for part in (self.hint, command) if part) if self.hint else str(self.command)
 
     def as_dict(self) -> dict[str, object]:
         """The error as data, for `-o json`."""
@@ -53,18 +68,19 @@ class AnabranchError(Exception):
             "exit_code": int(self.exit_code),
             "what": self.what,
             "cause": self.cause,
-            "untouched": self.untouched,
-            "next": self.next_step,
+            "state": self.state,
+            "command": self.command,
+            "hint": self.hint,
             "fields": self.fields,
         }
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception says. Spark's ask the JVM for their text, and that one may be gone."""
+    """The text of an exception. Spark's errors ask the JVM for theirs, which may be dead."""
     try:
         return str(error)
     except Exception:
         return "(its text is lost: it was in a JVM that ended)"
 
 
-NOTHING_TOUCHED = "Nothing was changed."
+NOTHING_CHANGED = "Nothing was changed."

@@ -207,9 +207,9 @@ class Shop:
     def live(self, offsets: Mapping[int, tuple[int, int]], code: str) -> None:
         """One commit of live with the rows of these offsets, as its driver would make it."""
         if code != BUGGY:
-            for partition, piece in offsets.items():
-                self.mended[partition].append(piece)
-        mine = [order for order in self.orders() if _holds({p: [piece] for p, piece in offsets.items()}, order)]
+            for partition, slice_ in offsets.items():
+                self.mended[partition].append(slice_)
+        mine = [order for order in self.orders() if _holds({p: [slice_] for p, slice_ in offsets.items()}, order)]
         rates = WRONG if code == BUGGY else RIGHT
         columns = zip(*(order.row(rates) for order in mine), strict=True)
         values = dict(zip(_SCHEMA.column_names, map(list, columns), strict=True))
@@ -221,7 +221,7 @@ class Shop:
             "anabranch.query": "query",
             "anabranch.batch": str(self._batches),
             "anabranch.commit": f"live-query-{self._batches}",
-            "anabranch.offsets": json.dumps({str(p): list(piece) for p, piece in offsets.items()}),
+            "anabranch.offsets": json.dumps({str(p): list(slice_) for p, slice_ in offsets.items()}),
         }
         self._batches += 1
         self.table.append(pa.table(values, schema=_SCHEMA.as_arrow()), snapshot_properties=said)

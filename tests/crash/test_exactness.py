@@ -34,7 +34,7 @@ def test_nothing_is_missing_and_nothing_doubled(survived: Story, stage: str) -> 
 
 
 def test_every_slice_is_in_staging_once(survived: Story) -> None:
-    planned = [piece["id"] for piece in survived.shop.plan["slices"]]
+    planned = [slice_["id"] for slice_ in survived.shop.plan["slices"]]
     assert len(planned) >= 8
     assert survived.slices == planned
 

@@ -43,15 +43,15 @@ class Onlooker:
     seen: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
-        self.seen.append(piece.id)
-        self.after_slice(piece.id)
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
+        self.seen.append(slice_.id)
+        self.after_slice(slice_.id)
 
     def phase(self, words: str) -> None: ...
 
     def remaining(self, slices: Sequence[Slice]) -> None: ...
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None: ...
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None: ...
 
     def resting(self, seconds: float, reason: str) -> None: ...
 
@@ -112,8 +112,8 @@ class Flow:
         consumer = Consumer({**client, "isolation.level": isolation})
         try:
             numbers = consumer.list_topics(self.topic, timeout=SECONDS).topics[self.topic].partitions
-            asked = [TopicPartition(self.topic, number) for number in numbers]
-            return {tp.partition: consumer.get_watermark_offsets(tp, timeout=SECONDS)[1] for tp in asked}
+            request = [TopicPartition(self.topic, number) for number in numbers]
+            return {tp.partition: consumer.get_watermark_offsets(tp, timeout=SECONDS)[1] for tp in request}
         finally:
             consumer.close()
 
@@ -141,7 +141,7 @@ class Backfills(Flow):
         """A run of its own, also of a plan that was made before."""
         planned = self.planned(slices, control=control)
         store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
-        run = submit(store, planned.plan, planned.asked.contract, now=moment, actor="ann")
+        run = submit(store, planned.plan, planned.request.contract, now=moment, actor="ann")
         return self.again(run.id, store)
 
     def planned(self, slices: int, *, control: bool = False) -> Planned:

@@ -43,9 +43,9 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     log, begin = Log(), AppendSliceWriter.begin
 
-    def noted(self: AppendSliceWriter, piece: Slice) -> None:
-        log.note(f"begin {piece.id}")
-        begin(self, piece)
+    def noted(self: AppendSliceWriter, slice_: Slice) -> None:
+        log.note(f"begin {slice_.id}")
+        begin(self, slice_)
 
     monkeypatch.setattr(AppendSliceWriter, "begin", noted)
     return log
@@ -66,8 +66,8 @@ def loose_files(shop: Shop) -> set[str]:
 
 def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: Log) -> None:
     run = shop.plan(slices=4)
-    first, second, third, fourth = (piece.id for piece in run.plan.slices)
-    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is ReplayEnd.STAGED
+    first, second, third, fourth = (slice_.id for slice_ in run.plan.slices)
+    assert replay(run, Onlooker(lambda slice_: log.note(f"done {slice_}"))) is ReplayEnd.STAGED
     assert log.words == [
         f"begin {first}",
         f"begin {second}",
@@ -97,7 +97,7 @@ def test_gates_are_asked_before_the_query_is_prepared(
     def asked(_: GateService) -> None:
         log.note("gates")
         if refused:
-            raise AnabranchError("A gate is red.", untouched="All.", next_step="none")
+            raise AnabranchError("A gate is red.", state="All.", hint="none")
 
     monkeypatch.setattr(LoadedTransform, "__call__", transformed)
     monkeypatch.setattr(GateService, "require_for_replay", asked)
@@ -105,7 +105,7 @@ def test_gates_are_asked_before_the_query_is_prepared(
         assert refusal(shop.apply, run, Onlooker()).what == "A gate is red."
         assert log.words == ["gates"]
         return
-    first, second = (piece.id for piece in run.plan.slices)
+    first, second = (slice_.id for slice_ in run.plan.slices)
     assert replay(run, Onlooker()) is ReplayEnd.STAGED
     assert log.words == ["gates", "transform", f"begin {first}", f"begin {second}"]
 
@@ -119,8 +119,8 @@ def limited(shop: Shop) -> None:
 def test_under_a_limit_one_slice_is_begun_while_the_one_before_is_committed(shop: Shop, log: Log) -> None:
     limited(shop)
     run = shop.plan(slices=3)
-    first, second, third = (piece.id for piece in run.plan.slices)
-    assert replay(run, Onlooker(lambda piece: log.note(f"done {piece}"))) is ReplayEnd.STAGED
+    first, second, third = (slice_.id for slice_ in run.plan.slices)
+    assert replay(run, Onlooker(lambda slice_: log.note(f"done {slice_}"))) is ReplayEnd.STAGED
     assert log.words == [
         f"begin {first}",
         f"begin {second}",
@@ -138,9 +138,9 @@ def test_under_a_limit_nothing_is_begun_ahead_once_a_stop_was_requested(
     limited(shop)
     run, await_read = shop.plan(slices=3), AppendSliceWriter.await_read
 
-    def cancelled_meanwhile(self: AppendSliceWriter, piece: Slice) -> None:
+    def cancelled_meanwhile(self: AppendSliceWriter, slice_: Slice) -> None:
         shop.store.writer.record_act(ControlRequest.CANCEL.value, actor="ann", run_id=run.run_id, details={})
-        await_read(self, piece)
+        await_read(self, slice_)
 
     monkeypatch.setattr(AppendSliceWriter, "await_read", cancelled_meanwhile)
     assert replay(run, Onlooker()) is ReplayEnd.CANCELLED
@@ -155,8 +155,8 @@ class Pausing(Onlooker):
     run: str = ""
     found: list[tuple[State, set[str], list[int]]] = field(default_factory=list)
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
-        super().slice_done(piece, done, seconds)
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
+        super().slice_done(slice_, done, seconds)
         if len(self.seen) == 1:
             self._ask(ControlRequest.PAUSE)
 
@@ -177,7 +177,7 @@ def test_a_pause_lets_go_of_what_was_begun_and_going_on_is_exact(shop: Shop, log
     assert replay(run, watch) is ReplayEnd.STAGED
     assert watch.found == [(State.PAUSED, set(), [])]
     assert log.words[1] == f"begin {run.plan.slices[1].id}", "there was something to let go of"
-    assert watch.seen == [piece.id for piece in run.plan.slices]
+    assert watch.seen == [slice_.id for slice_ in run.plan.slices]
     shop.apply(run)
     shop.promote(run)
     shop.require(shop.corrected())

@@ -45,7 +45,7 @@ def test_live_commits_by_other_code_are_caught_up_and_those_by_the_same_code_sta
     assert kept <= files(shop), "the same code's files stay as they are"
     assert shop.rows() != former
     ledger = shop.staged_ledger(run)
-    assert ledger["offsets"] == sum(piece.width for piece in run.plan.slices) + len(late(9000))
+    assert ledger["offsets"] == sum(slice_.width for slice_ in run.plan.slices) + len(late(9000))
 
     shop.roll_back(run)
     shop.require(former)

@@ -43,7 +43,7 @@ def test_a_check_or_a_pipeline_that_is_changed_is_found_before_validation_and_be
             error = refusal(shop.promote, shop.again(run.run_id), Onlooker())
             assert (error.code, error.fields["file"]) == ("plan.check-file-changed", file)
             assert file in error.what
-            assert "restore" in error.next_step
+            assert "restore" in error.remedy
             (folder / file).write_text(text)
 
     pipeline = folder / "pipelines" / "orders.yaml"

@@ -17,7 +17,7 @@ def test_code_that_changes_between_slices_stops_the_run_and_the_former_code_lets
     run = shop.plan(slices=2)
     error = refusal(shop.apply, run, Onlooker(lambda _: file.write_text(was + "\n# another word\n") and None))
     assert error.code == "plan.code-changed"
-    assert "put the former code back" in error.next_step
+    assert "put the former code back" in error.remedy
     assert (staged_slices(run), run.run.state) == (1, State.FAILED)
     shop.require(shop.former())
     file.write_text(was)
@@ -36,8 +36,8 @@ def test_a_column_added_to_the_target_between_slices_stops_the_run(shop: Shop) -
     run = shop.plan(slices=2)
     error = refusal(shop.apply, run, Onlooker(add))
     assert error.code == "plan.schema-changed"
-    assert "Production is as before" in error.untouched
-    assert "plan anew" in error.next_step
+    assert "Production is as before" in error.state
+    assert "plan anew" in error.remedy
     assert (staged_slices(run), run.run.state) == (1, State.FAILED)
     shop.require(shop.former())
     assert refusal(shop.promote, shop.again(run.run_id), Onlooker()).code == "plan.schema-changed"
@@ -75,14 +75,14 @@ def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
     error = refusal(shop.apply, run, Onlooker())
     assert error.code == code
     assert says in error.what
-    assert "Production is as before" in error.untouched
+    assert "Production is as before" in error.state
     assert (staged_slices(run), run.run.state) == (0, State.FAILED)
     shop.require(shop.former())
     if blamed is not None:
         number = 1 + was[: was.index(blamed)].count("\n")
         assert f"transforms/orders.py:{number}: " in error.what
-        assert "plan anew" in error.next_step
+        assert "plan anew" in error.remedy
     file.write_text(was)
     mended = refusal(shop.apply, shop.again(run.run_id), Onlooker())
     assert mended.code == "plan.code-changed"
-    assert "plan anew" in mended.next_step
+    assert "plan anew" in mended.remedy

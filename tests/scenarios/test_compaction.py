@@ -62,7 +62,7 @@ def test_rollback_after_compaction_and_expiry_of_every_snapshot_that_no_tag_hold
     # Which of live's commits are in the range is no longer in the table's history, so nobody can join in again.
     error = refusal(shop.promote, shop.again(promoted.run_id), Onlooker())
     assert error.code in ("plan.base-gone", "target.history-gone")
-    assert "plan anew" in error.next_step
+    assert "plan anew" in error.remedy
     shop.require(shop.former())
     assert promoted.run.state is State.ROLLED_BACK
     assert shop.close(promoted)["verdict"] == "rolled_back"
@@ -84,12 +84,12 @@ def test_expiry_in_the_middle_of_a_replay_takes_no_slice_away(shop: Shop) -> Non
     run = shop.plan(slices=3)
 
     def stop_after_one(slice_id: str) -> None:
-        raise StopError("stop here", untouched="", next_step="")
+        raise StopError("stop here", state="", hint="")
 
     assert isinstance(refusal(shop.apply, run, Onlooker(stop_after_one)), StopError)
     shop.expire()
     shop.apply(run, watch := Onlooker())
-    assert watch.seen == [piece.id for piece in run.plan.slices[1:]]
+    assert watch.seen == [slice_.id for slice_ in run.plan.slices[1:]]
     shop.expire()
     shop.promote(run)
     shop.require(shop.corrected())

@@ -167,7 +167,7 @@ def test_the_control_has_what_the_former_code_makes_and_staging_what_the_correct
 
 
 def test_killed_in_the_control_each_slice_of_both_is_done_once(story: Story) -> None:
-    planned = [piece.id for piece in story.run.plan.slices]
+    planned = [slice_.id for slice_ in story.run.plan.slices]
     assert len(planned) == 2
     assert story.watched == [planned[1]] * 2, "the first slice of both was in the table when the last process began"
     journal = story.shop.store.reader.journal(story.run.run_id)

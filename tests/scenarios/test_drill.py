@@ -101,7 +101,7 @@ def test_what_a_drill_that_died_has_left_is_cleared_away_by_the_next(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     planned = drill(shop).plan(NOW)
-    died = shop.again(submit(shop.store, planned.plan, planned.asked.contract, now=NOW, actor="ann").id)
+    died = shop.again(submit(shop.store, planned.plan, planned.request.contract, now=NOW, actor="ann").id)
     with died.lease() as lease:
         lease.transition(Event.START)
         died.staging(lease)

@@ -68,7 +68,7 @@ def test_over_budget_stops_between_slices_until_somebody_answers_for_it(
     with pytest.raises(OverBudgetError, match="so far") as stopped:
         replay(run, watch)
     assert len(watch.seen) == 1, "the first slice is what told what it costs"
-    assert "gates override cost" in stopped.value.next_step
+    assert "gates override cost" in stopped.value.remedy
     assert state(run) is State.FAILED
     with pytest.raises(OverBudgetError):
         replay(run)

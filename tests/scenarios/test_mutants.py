@@ -207,14 +207,14 @@ def test_a_record_that_a_reader_drops_fails_its_slice(
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "replay.ledger"
-    piece = next(each for each in run.plan.slices if each.offsets[0][0] <= 60 < each.offsets[0][1])
-    start, end = piece.offsets[0]
+    slice_ = next(each for each in run.plan.slices if each.offsets[0][0] <= 60 < each.offsets[0][1])
+    start, end = slice_.offsets[0]
     there = sum(start <= record.offset < end for record in shop.records())
     assert refused.value.what == (
-        f"Slice {piece.id}, partition 0, offsets [{start}, {end}): {there} committed records in the log, "
+        f"Slice {slice_.id}, partition 0, offsets [{start}, {end}): {there} committed records in the log, "
         f"{there - 1} counted."
     )
-    assert staged_slices(run) == run.plan.slices.index(piece), "those before it"
+    assert staged_slices(run) == run.plan.slices.index(slice_), "those before it"
 
 
 def test_files_that_are_not_committed_are_not_left_behind(world: Shop, run: BackfillRun, monkeypatch: Patch) -> None:

@@ -45,7 +45,7 @@ def test_its_unread_records_are_refused_until_the_contract_says_that_it_is_stopp
     with pytest.raises(AnabranchError) as refused:
         shop.plan()
     assert refused.value.code == "plan.live-position-unknown"
-    assert "`live: none`" in refused.value.next_step
+    assert "`live: none`" in refused.value.remedy
     contract(shop, live="none")
     run = shop.plan(slices=2)
     assert shop.apply(run).verdict is Verdict.ACCEPTED
@@ -73,8 +73,8 @@ def test_its_commit_after_the_plan_stops_the_promotion_and_each_record_is_there_
     head = shop.table().current_snapshot()
     assert head is not None
     assert str(head.snapshot_id) in error.what
-    assert "Production is as before" in error.untouched
-    assert "stop the writer" in error.next_step
+    assert "Production is as before" in error.state
+    assert "stop the writer" in error.remedy
     shop.require(whole)
     assert run.run.state is not State.PROMOTED
     with run.lease() as lease:

@@ -120,14 +120,14 @@ class Throttling(Onlooker):
     run: str = ""
     after: float = 2.5
     inside: list[tuple[float, SliceProgress]] = field(default_factory=list)
-    asked: float | None = None
+    request: float | None = None
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
         now = time.monotonic()
         self.inside.append((now, progress))
         assert self.shop is not None
-        if self.asked is None and progress.bytes and now - self._first_read() >= self.after:
-            self.asked = now
+        if self.request is None and progress.bytes and now - self._first_read() >= self.after:
+            self.request = now
             details = {"bytes_per_second": FAST}
             self.shop.store.writer.record_act(
                 ControlRequest.THROTTLE.value, actor="ann", run_id=self.run, details=details
@@ -174,11 +174,11 @@ def test_bytes_of_every_second_stay_within_the_limit_that_holds_then(new_shop: C
     with consumers.sampled():
         assert replay(run, watch) is ReplayEnd.STAGED
 
-    assert watch.asked is not None, "it was over before the limit could be changed"
+    assert watch.request is not None, "it was over before the limit could be changed"
     read = [at for at, each in watch.inside if 0 < each.read < each.planned]
     assert consumers.samples[-1].bytes > 2_000_000, "the consumer has counted what it received"
-    assert SLOW * USED <= consumers.most(0, watch.asked) <= SLOW * TOLERANCE
-    assert FAST * USED <= consumers.most(watch.asked, read[-1]) <= FAST * TOLERANCE
+    assert SLOW * USED <= consumers.most(0, watch.request) <= SLOW * TOLERANCE
+    assert FAST * USED <= consumers.most(watch.request, read[-1]) <= FAST * TOLERANCE
 
 
 @pytest.mark.long

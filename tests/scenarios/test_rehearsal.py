@@ -29,9 +29,9 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 
 def rehearsal_of(shop: Shop) -> Rehearsal:
     planned = plan_backfill(shop.project_context, shop.project_context.folder / "contracts" / "fix.yaml", now=NOW)
-    asked = planned.asked
+    request = planned.request
     return Rehearsal(
-        shop.project_context, shop.store, planned.plan, asked.backfill, asked.pipeline, "ann", shop.spark.session
+        shop.project_context, shop.store, planned.plan, request.backfill, request.pipeline, "ann", shop.spark.session
     )
 
 

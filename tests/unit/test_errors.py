@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import anabranch
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "exit-codes.md"
 FROZEN = {
@@ -43,21 +43,22 @@ def test_the_table_in_the_docs_is_the_enum() -> None:
 
 
 def test_an_error_is_data_with_its_cause_in_the_words_of_who_raised_it() -> None:
-    error = SampleError("It broke.", untouched=NOTHING_TOUCHED, next_step="anabranch doctor", topic="orders")
+    error = SampleError("It broke.", state=NOTHING_CHANGED, command="anabranch doctor", topic="orders")
     error.__cause__ = OSError("no route to host")
     assert error.as_dict() == {
         "code": "sample.failed",
         "exit_code": 4,
         "what": "It broke.",
         "cause": "OSError: no route to host",
-        "untouched": NOTHING_TOUCHED,
-        "next": "anabranch doctor",
+        "state": NOTHING_CHANGED,
+        "command": "anabranch doctor",
+        "hint": None,
         "fields": {"topic": "orders"},
     }
 
 
 def test_an_error_without_a_cause_claims_none() -> None:
-    assert SampleError("It broke.", untouched=NOTHING_TOUCHED, next_step="anabranch doctor").cause is None
+    assert SampleError("It broke.", state=NOTHING_CHANGED, command="anabranch doctor").cause is None
 
 
 def test_an_error_whose_cause_can_t_say_its_text_is_reported_all_the_same() -> None:
@@ -67,7 +68,7 @@ def test_an_error_whose_cause_can_t_say_its_text_is_reported_all_the_same() -> N
         def __str__(self) -> str:
             raise ConnectionRefusedError
 
-    error = SampleError("It broke.", untouched=NOTHING_TOUCHED, next_step="anabranch doctor")
+    error = SampleError("It broke.", state=NOTHING_CHANGED, command="anabranch doctor")
     error.__cause__ = MuteError()
     assert error.as_dict()["cause"] == "MuteError: (its text is lost: it was in a JVM that ended)"
 

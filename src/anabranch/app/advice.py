@@ -43,13 +43,13 @@ def look_at_damage(project_context: ProjectContext, contract: Path, told: Advice
     pipeline, spec = loaded.pipeline.pipeline, loaded.pipeline.pipeline.spec
     planned, obstacle = _planned(project_context, contract, now)
     tables = project_context.catalog.open()
-    asked = resolve_request(loaded.backfill, pipeline, now)
+    request = resolve_request(loaded.backfill, pipeline, now)
     budget = loaded.backfill.spec.budget
     return Incident(
         pipeline=pipeline.metadata.name,
         pipeline_class=spec.pipeline_class,
         table=spec.target.table,
-        rows=_rows(tables, asked) if planned is None else planned.plan.target.rows,
+        rows=_rows(tables, request) if planned is None else planned.plan.target.rows,
         affected=told.affected,
         tolerable=told.tolerable,
         obstacle=obstacle,
@@ -71,8 +71,8 @@ def _planned(project_context: ProjectContext, contract: Path, now: datetime) -> 
         return None, error.what
 
 
-def _rows(tables: Catalog, asked: BackfillRequest) -> int:
-    return IcebergTables(tables).measure(asked).rows
+def _rows(tables: Catalog, request: BackfillRequest) -> int:
+    return IcebergTables(tables).measure(request).rows
 
 
 def _archive(tables: Catalog, name: str) -> Archive:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.approval.approval import (
     GIVEN,
     REVOKED,
@@ -86,9 +86,9 @@ def approve(
     if run is not None and run.state in DECIDED:
         raise NothingToApproveError(
             f"Run {run.id} is {run.state.value}, and not waiting for an approval.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"anabranch status {run.id}",
-            state=run.state.value,
+            state=NOTHING_CHANGED,
+            command=f"anabranch status {run.id}",
+            run_state=run.state.value,
         )
     author = None if run is None else run.author
     require_approver(settings.roles, who, author, another=settings.needs_approval)

@@ -127,7 +127,7 @@ def submit_contract(
             return run
     planned = plan_backfill(project_context, file, now=now, control=control)
     note_estimate(project_context, store, planned, by=actor, now=now)
-    return submit(store, planned.plan, planned.asked.contract, now=now, actor=actor)
+    return submit(store, planned.plan, planned.request.contract, now=now, actor=actor)
 
 
 @dataclass(frozen=True)
@@ -274,8 +274,8 @@ class BackfillRun:
         if end is not ReplayEnd.STAGED:
             raise CatchUpStoppedError(
                 f"Run {self.run_id} was {end.value} while it caught up with live; it was not promoted.",
-                untouched=f"{self.plan.target.table} is unchanged by run {self.run_id}; staging is kept.",
-                next_step=f"anabranch {'promote' if end is ReplayEnd.PAUSED else 'close'} {self.run_id}",
+                state=f"{self.plan.target.table} is unchanged by run {self.run_id}; staging is kept.",
+                command=f"anabranch {'promote' if end is ReplayEnd.PAUSED else 'close'} {self.run_id}",
                 run=self.run_id,
                 end=end.value,
             )

@@ -21,14 +21,14 @@ def with_control(backfill: Backfill, *, wanted: bool) -> Backfill:
     return backfill.model_copy(update={"spec": backfill.spec.model_copy(update={"control": Control()})})
 
 
-def pin_control(project_context: ProjectContext, asked: BackfillRequest, plan: Plan, tables: Catalog) -> str | None:
+def pin_control(project_context: ProjectContext, request: BackfillRequest, plan: Plan, tables: Catalog) -> str | None:
     """The digest of the code to replay beside the corrected one, if it can be compared; None: none was asked for."""
-    wanted = asked.backfill.spec.control
+    wanted = request.backfill.spec.control
     if wanted is None:
         return None
     code = control_code(wanted.code, plan, lambda: authorship(tables.load_table(plan.target.table), plan))
     kept = CodeStore.below(project_context.state, plan.pipeline).load(code)
     late = find_late_imports(kept.folder, kept.pipeline)
     as_stream = plan.stream is not None
-    require_comparable(kept.pipeline, asked.pipeline, late, everything=asked.everything, as_stream=as_stream)
+    require_comparable(kept.pipeline, request.pipeline, late, everything=request.everything, as_stream=as_stream)
     return kept.digest

@@ -16,7 +16,7 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.close.closure import slice_ledgers
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.price_book import load_price_book
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 from anabranch.gates.binding import of_rehearsal
 from anabranch.gates.checks import cost as gate
 from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, newest_evidence, read_evidence
@@ -53,7 +53,7 @@ class Estimate:
 
 def rehearsed_of(reader: RunReader, planned: Planned, now: datetime) -> Rehearsed | None:
     """The last rehearsal of this contract, code and byte rate, if it still counts."""
-    bound = of_rehearsal(planned.plan, planned.asked.backfill)
+    bound = of_rehearsal(planned.plan, planned.request.backfill)
     found = [each for each in map(read_evidence, reader.audit(action=f"{ACTION}{KIND}")) if bound.holds(each)]
     return read_rehearsed(found[-1].found) if found and found[-1].counts(now) else None
 
@@ -69,7 +69,7 @@ def last_rehearsal(project_context: ProjectContext, planned: Planned, now: datet
 
 def estimate(project_context: ProjectContext, planned: Planned, rehearsed: Rehearsed | None) -> Estimate | None:
     """What the plan will cost; None: nobody knows how much is to be read."""
-    plan, spec = planned.plan, planned.asked.backfill.spec
+    plan, spec = planned.plan, planned.request.backfill.spec
     book = load_price_book(project_context.loaded)
     part = stored(_table(project_context, plan).load(), plan.target.base, plan.target.partitions)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
@@ -88,8 +88,8 @@ def keep_estimate(
     if found is None:
         raise SizeUnknownError(
             f"The cluster does not say how large {planned.plan.source.topic} is, so nobody knows what is to be read.",
-            untouched=NOTHING_TOUCHED,
-            next_step="`anabranch rehearse -f CONTRACT` measures it",
+            state=NOTHING_CHANGED,
+            hint="`anabranch rehearse -f CONTRACT` measures it",
             topic=planned.plan.source.topic,
         )
     said = {

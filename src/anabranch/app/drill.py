@@ -23,7 +23,7 @@ from anabranch.app.readers import find_readers
 from anabranch.app.retention import audit_retention
 from anabranch.contract.code import code_digest
 from anabranch.contract.load import LoadedPipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.evidence import keep_evidence
 from anabranch.plan.planner import EmptyRangeError, Planned
 from anabranch.plan.preconditions import RetentionPassedError
@@ -64,9 +64,9 @@ class _Measuring:
     watch: RunObserver
     seconds: float = 0.0
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
         self.seconds += seconds
-        self.watch.slice_done(piece, done, seconds)
+        self.watch.slice_done(slice_, done, seconds)
 
     def phase(self, words: str) -> None:
         self.watch.phase(words)
@@ -74,8 +74,8 @@ class _Measuring:
     def remaining(self, slices: Sequence[Slice]) -> None:
         self.watch.remaining(slices)
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
-        self.watch.slice_progress(piece, progress)
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
+        self.watch.slice_progress(slice_, progress)
 
     def resting(self, seconds: float, reason: str) -> None:
         self.watch.resting(seconds, reason)
@@ -103,7 +103,7 @@ class Drill:
         started = self.clock()
         planned = self.plan(now)
         plan_seconds = self.clock() - started
-        run = submit(self.store, planned.plan, planned.asked.contract, now=now, actor=self.actor)
+        run = submit(self.store, planned.plan, planned.request.contract, now=now, actor=self.actor)
         backfill = self.take(run.id)
         lag_before = backfill.lag()
         measuring = _Measuring(watch(backfill))
@@ -130,8 +130,8 @@ class Drill:
                 if backfill.replay(lease, watch) is not ReplayEnd.STAGED:
                     raise DrillStoppedError(
                         f"The drill of {self.loaded.name} was stopped.",
-                        untouched="Production was not touched; what was staged is removed.",
-                        next_step=f"anabranch drill {self.loaded.name}",
+                        state="Production was not touched; what was staged is removed.",
+                        command=f"anabranch drill {self.loaded.name}",
                     )
                 marks.append(self.clock())
                 report = backfill.validate(lease, now)
@@ -195,8 +195,8 @@ class Drill:
         refused: PlanRefusedError | None = None
         file = self.project_context.state / "drills" / f"{self.loaded.name}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        for asked in self._ranges():
-            atomic_write(file, json.dumps(self._contract(asked), indent=2) + "\n")
+        for request in self._ranges():
+            atomic_write(file, json.dumps(self._contract(request), indent=2) + "\n")
             try:
                 return plan_backfill(self.project_context, file, now=now)
             except NEXT_MAY_DO as error:
@@ -204,8 +204,8 @@ class Drill:
         raise DrillImpossibleError(
             f"There is nothing to drill {self.loaded.name} with: "
             + ("its table has no rows of a finished partition." if refused is None else refused.what),
-            untouched=NOTHING_TOUCHED,
-            next_step=f"let live write some more (`anabranch live status {self.loaded.name}`), then drill again",
+            state=NOTHING_CHANGED,
+            hint=f"let live write some more (`anabranch live status {self.loaded.name}`), then drill again",
         ) from refused
 
     def _ranges(self) -> Iterator[dict[str, Any]]:
@@ -225,7 +225,7 @@ class Drill:
         for part, _ in (*sorted(filled[1 : CANDIDATES + 1], key=lambda each: each[1]), *filled[:1]):
             yield {"eventTime": {"from": format_moment(part.start), "to": format_moment(part.end)}}
 
-    def _contract(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _contract(self, request: Mapping[str, Any]) -> dict[str, Any]:
         name, owner = self.loaded.name, self.loaded.pipeline.spec.owner
         return {
             "apiVersion": API_VERSION,
@@ -235,7 +235,7 @@ class Drill:
                 "pipeline": name,
                 "reason": "A readiness drill: replayed beside production and measured, never promoted.",
                 "owner": owner,
-                "range": dict(asked),
+                "range": dict(request),
                 "rollback": {"authority": owner},
             },
         }

@@ -41,7 +41,7 @@ def forecast_backfill(
     project_context: ProjectContext, planned: Planned, now: datetime, rehearsed: Rehearsed | None = None
 ) -> BackfillForecast:
     """By this rehearsal, or the last one of this contract that counts."""
-    spec, pipeline = planned.asked.backfill.spec, planned.asked.pipeline
+    spec, pipeline = planned.request.backfill.spec, planned.request.pipeline
     found = rehearsed or last_rehearsal(project_context, planned, now)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
     window = None if found is None else forecast(planned.plan, found, spec.window, pipeline.spec.live, rate, now)

@@ -79,7 +79,7 @@ class GateMeasures:
     def sample_schema(self, now: datetime) -> Evidence:
         ranges = self.plan.source.ranges
         pieces = [{p: share_of(each, number, PLACES) for p, each in ranges.items()} for number in range(PLACES)]
-        spans = [{p: each[0] for p, each in piece.items() if each} for piece in pieces]
+        spans = [{p: each[0] for p, each in slice_.items() if each} for slice_ in pieces]
         check = ValueCheck(self.pipeline.spec)
 
         def look(message: Message) -> tuple[int, int, str | None]:
@@ -105,7 +105,7 @@ class GateMeasures:
         try:
             found = rehearse_rollback(self._target, name, part, staged, time.monotonic).document()
         except AnabranchError as refused:
-            found = rollback.refusal_of(refused.code, refused.what, refused.next_step)
+            found = rollback.refusal_of(refused.code, refused.what, refused.remedy)
         except Exception as error:
             # Named and not quoted, since a catalog's client may quote its settings. Whatever it was, it is no way back.
             words = f"the catalog or the store did not let it be done ({type(error).__name__})"

@@ -22,7 +22,7 @@ from anabranch.app.gate_measures import GateMeasures
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.acknowledgements import Acknowledgement, acknowledgements_of, record_acknowledgement
 from anabranch.gates.approval.roles import require_named_operator, require_operator
 from anabranch.gates.checks import compatibility, rollback, schema, storage_path
@@ -115,13 +115,13 @@ class GateService:
         card = self.score()
         if LABEL in self.contract.metadata.labels:
             card = replace(card, stakes=drilled(card.stakes, self._records, self._limit))
-        require_open(card, untouched="Nothing was read; production is as before.")
+        require_open(card, state="Nothing was read; production is as before.")
         self._go_on_with_red(card)
 
     def require_for_promotion(self) -> None:
         """The rollback gate must be green: rehearsed on this table, with evidence that is still valid."""
         card = self.score()
-        require_open(card, untouched="Production is as before; staging is kept.", green=(rollback.NAME,))
+        require_open(card, state="Production is as before; staging is kept.", green=(rollback.NAME,))
         self._go_on_with_red(card)
 
     def acknowledge(self, reason: str) -> Scorecard:
@@ -134,7 +134,7 @@ class GateService:
         if card.to_acknowledge:
             self._record(card, reason, automatic=False)
             card = replace(card, acknowledgements=self._acknowledgements)
-        require_open(card, untouched=NOTHING_TOUCHED)
+        require_open(card, state=NOTHING_CHANGED)
         return card
 
     def _go_on_with_red(self, card: Scorecard) -> None:
@@ -168,8 +168,8 @@ class GateService:
         if gate not in GATES:
             raise GateUnknownError(
                 f"There is no gate {gate!r}.",
-                untouched=NOTHING_TOUCHED,
-                next_step=f"one of {', '.join(GATES)}",
+                state=NOTHING_CHANGED,
+                hint=f"one of {', '.join(GATES)}",
                 gate=gate,
             )
         self._require_operator("override a gate")

@@ -54,25 +54,25 @@ def plan_backfill(
 ) -> Planned:
     """The plan for the contract in this file, as the world is now. `control` asks for one if the contract does not."""
     loaded = load_contract(project_context.loaded, contract)
-    asked = resolve_request(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
-    unpinned = require_repeatable(asked.pipeline, find_unpinned(project_context.folder, asked.pipeline))
-    code = code_digest(project_context.folder, asked.pipeline)
+    request = resolve_request(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
+    unpinned = require_repeatable(request.pipeline, find_unpinned(project_context.folder, request.pipeline))
+    code = code_digest(project_context.folder, request.pipeline)
     require_answer(project_context.kafka.client(CLIENT_ID))
     source = KafkaSource(project_context.kafka)
     # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
-    tables = target_catalog(project_context, asked.pipeline)
-    target_facts = IcebergTables(tables).measure(asked)
-    check_target(asked, target_facts)
-    part = require_closed(asked, target_facts) or target_facts.partitions
-    window = timestamp_bounds(part, asked.slack, everything=asked.everything)
-    topic = asked.pipeline.spec.source.topic
+    tables = target_catalog(project_context, request.pipeline)
+    target_facts = IcebergTables(tables).measure(request)
+    check_target(request, target_facts)
+    part = require_closed(request, target_facts) or target_facts.partitions
+    window = timestamp_bounds(part, request.slack, everything=request.everything)
+    topic = request.pipeline.spec.source.topic
     source_facts = source.measure(topic, window)
     zones = NO_MAP
-    if not asked.everything:
-        key = MapKey(source_facts.uuid, reading_digest(asked.pipeline.spec))
+    if not request.everything:
+        key = MapKey(source_facts.uuid, reading_digest(request.pipeline.spec))
         zones = IcebergZones(tables, target_facts.table).look(key, moments_of(part))
     planned = make_plan(
-        asked,
+        request,
         code,
         source_facts,
         target_facts,
@@ -80,16 +80,16 @@ def plan_backfill(
         zones=zones,
         offsets_per_slice=offsets_per_slice,
         look=partial(source.measure, topic),
-        checkpoints=KeptCheckpoints.of(project_context.state, asked.pipeline.metadata.name).all()
-        if asked.strategy is Strategy.STREAM
+        checkpoints=KeptCheckpoints.of(project_context.state, request.pipeline.metadata.name).all()
+        if request.strategy is Strategy.STREAM
         else (),
     )
     plan = replace(
         planned.plan,
-        declared=declared(asked.pipeline),
-        files=pin_files(project_context.folder, asked.backfill),
-        lookups=pin_all(asked, IcebergLookups(tables), now),
-        control=pin_control(project_context, asked, planned.plan, tables),
+        declared=declared(request.pipeline),
+        files=pin_files(project_context.folder, request.backfill),
+        lookups=pin_all(request, IcebergLookups(tables), now),
+        control=pin_control(project_context, request, planned.plan, tables),
     )
     return replace(planned, plan=plan, outlook=with_unpinned(planned.outlook, unpinned))
 

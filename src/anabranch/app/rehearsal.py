@@ -23,7 +23,7 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.app.slice_writers import slice_writer
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.binding import byte_rate, of_rehearsal
 from anabranch.gates.evidence import Evidence, keep_evidence
 from anabranch.plan.forecast.rehearsed import KIND, Fit, Rehearsed, bottleneck, fit
@@ -107,8 +107,8 @@ class Rehearsal:
         except AnabranchError as error:
             raise RehearsalFailedError(
                 f"The rehearsal of {self.plan.pipeline} stopped: {error.what}",
-                untouched="Production is as before; nothing of the rehearsal is kept.",
-                next_step="mend what it says, then rehearse again; a backfill would stop at the same place",
+                state="Production is as before; nothing of the rehearsal is kept.",
+                hint="mend what it says, then rehearse again; a backfill would stop at the same place",
                 reason=error.code,
             ) from error
         finally:
@@ -123,8 +123,8 @@ class Rehearsal:
         if self.plan.stream is not None:
             raise RehearsalImpossibleError(
                 "A stream-faithful replay can't be rehearsed: it goes on from a checkpoint that belongs to its run.",
-                untouched=NOTHING_TOUCHED,
-                next_step="rehearse a copy of the contract with the strategy batch-exact: reading, decoding and "
+                state=NOTHING_CHANGED,
+                hint="rehearse a copy of the contract with the strategy batch-exact: reading, decoding and "
                 "writing take as long; or apply it and watch its rate",
             )
 

@@ -10,7 +10,7 @@ from anabranch.adapters.checkpoints.run_folder import newest_epoch
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.slice_writers import stream_place
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.replay.state_comparison import Held, StateComparison
 
 
@@ -43,8 +43,8 @@ def _states(project_context: ProjectContext, pipeline: Pipeline, name: str) -> l
     if folder is None or not batches_done(folder):
         raise CheckpointUnknownError(
             f"There is no state of a stream by the name {name!r} for {pipeline.metadata.name}.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"name a checkpoint of the stream that `anabranch checkpoints {pipeline.metadata.name}` lists, "
+            state=NOTHING_CHANGED,
+            hint=f"name a checkpoint of the stream that `anabranch checkpoints {pipeline.metadata.name}` lists, "
             "or a stream-faithful run that is not closed",
             name=name,
         )

@@ -8,7 +8,7 @@ from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.target import TargetMissingError
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED
+from anabranch.errors import NOTHING_CHANGED
 
 
 def was_used(project_context: ProjectContext) -> bool:
@@ -22,8 +22,8 @@ def target_catalog(project_context: ProjectContext, pipeline: Pipeline) -> Catal
     if not was_used(project_context):
         raise TargetMissingError(
             f"There is no table {table}: the project's embedded catalog was never used.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"`anabranch live start {pipeline.metadata.name}` makes the table on its first batch",
+            state=NOTHING_CHANGED,
+            hint=f"`anabranch live start {pipeline.metadata.name}` makes the table on its first batch",
             table=table,
         )
     return project_context.catalog.open()

@@ -74,6 +74,6 @@ class PipelineZones:
         spark = spark or self.project_context.spark(self.client_id)
         kafka, spec = self.project_context.kafka, self.loaded.pipeline.spec
         counter = SparkZoneCounter(spark, kafka, spec, self.topic, self.client_id)
-        for piece in pieces:
-            self.map.add(self.key, counter.count(piece))
-            done(piece)
+        for slice_ in pieces:
+            self.map.add(self.key, counter.count(slice_))
+            done(slice_)

@@ -89,7 +89,7 @@ def go_on(backfill: BackfillRun, output: Format) -> None:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
             lanes = 1 if backfill.plan.control is None else 2
             backfill.gates.measure(lambda said: words.print(said, markup=False), READS)
-            watch = watching(lanes * sum(piece.width for piece in backfill.plan.slices), backfill.lag)
+            watch = watching(lanes * sum(slice_.width for slice_ in backfill.plan.slices), backfill.lag)
             with watch.shown():
                 end = backfill.replay(lease, watch)
             if end is not ReplayEnd.STAGED:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,8 +59,8 @@ def verify(
     if not verdict.intact:
         raise AuditBrokenError(
             f"The audit chain is broken at record {verdict.seq}: {verdict.flaw.value if verdict.flaw else ''}.",
-            untouched="Verification only reads.",
-            next_step=f"keep a copy of the database; `anabranch audit list` shows the records around {verdict.seq}",
+            state="Verification only reads.",
+            hint=f"keep a copy of the database; `anabranch audit list` shows the records around {verdict.seq}",
             seq=verdict.seq,
             flaw=verdict.flaw.value if verdict.flaw else None,
         )
@@ -104,8 +104,8 @@ def _read_anchor(file: Path) -> Anchor:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AnchorUnreadableError(
             f"{file} is not an anchor: a JSON file with the head of the chain, its seq and its hash.",
-            untouched=NOTHING_TOUCHED,
-            next_step="give it the output of an earlier `anabranch audit verify -o json`",
+            state=NOTHING_CHANGED,
+            hint="give it the output of an earlier `anabranch audit verify -o json`",
             file=str(file),
         ) from error
     return Anchor(seq, digest)

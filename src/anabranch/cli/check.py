@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.output import Format, Output, emit
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.project.location import find_project_folder
 
 if TYPE_CHECKING:
@@ -49,6 +49,6 @@ def check(
     if not report.ok:
         raise CheckFailedError(
             f"{count_of_problems(report.findings)}.",
-            untouched=NOTHING_TOUCHED + " No connection was made.",
-            next_step="correct the lines named above, then run `anabranch check` again",
+            state=NOTHING_CHANGED + " No connection was made.",
+            hint="correct the lines named above, then run `anabranch check` again",
         )

@@ -53,7 +53,7 @@ def _of_contract(file: Path, project: Path, context: str | None, output: Format)
 
     project_context, now = open_project(project, context), datetime.now(timezone.utc)
     planned = plan_backfill(project_context, file, now=now)
-    budget = planned.asked.backfill.spec.budget
+    budget = planned.request.backfill.spec.budget
     limit = None if budget is None else budget.cost
     with project_context.store() as store:
         found, _ = keep_estimate(project_context, store, planned, by=operator()[1], now=now)

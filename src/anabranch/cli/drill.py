@@ -71,7 +71,7 @@ def run(
             return BackfillRun(project_context, store, run_id)
 
         def watch(run: BackfillRun) -> Watching:
-            progress = watching(sum(piece.width for piece in run.plan.slices), run.lag)
+            progress = watching(sum(slice_.width for slice_ in run.plan.slices), run.lag)
             screen.enter_context(progress.shown())
             return progress
 

@@ -152,9 +152,11 @@ def _gate_service(
         project_context = open_project(project, context)
         planned = plan_backfill(project_context, file, now=datetime.now(timezone.utc))
         with project_context.store() as store:
-            asked = planned.asked
-            keeper = GateService(project_context, store, planned.plan, asked.backfill, asked.pipeline, operator()[1])
-            yield keeper, project_context.state / "gates" / f"{asked.backfill.metadata.name}.html"
+            request = planned.request
+            keeper = GateService(
+                project_context, store, planned.plan, request.backfill, request.pipeline, operator()[1]
+            )
+            yield keeper, project_context.state / "gates" / f"{request.backfill.metadata.name}.html"
 
 
 _STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}

@@ -131,7 +131,9 @@ def _table(status: LiveStatus, console: Console) -> None:
         table.add_row("waits for", f"{service}, which does not answer since {since[:19]}Z")
     if status.record is not None and (error := status.record.error) is not None:
         table.add_row("ended", f"{error['what']}  [{error['code']}]")
-        table.add_row("next", str(error["next"]))
+        for label, key in (("run", "command"), ("hint", "hint")):
+            if error[key]:
+                table.add_row(label, str(error[key]))
     table.add_row("log", str(status.log))
     console.print(table)
 

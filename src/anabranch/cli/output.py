@@ -68,7 +68,7 @@ def emit(document: object, output: Format, table: Callable[[Console], None]) -> 
 
 
 def report(error: AnabranchError, output: Format | None = None) -> None:
-    """Print an error on stderr: what failed, its cause, the state, the next command."""
+    """Print an error on stderr: what failed, its cause, the state, the command to run and a hint."""
     if (output or _chosen) is not Format.TABLE:
         typer.echo(json.dumps({"error": error.as_dict()}, ensure_ascii=False, default=str), err=True)
         return
@@ -81,8 +81,11 @@ def report(error: AnabranchError, output: Format | None = None) -> None:
     line("error", "bold red", f"{error.what}  [{error.code}]")
     if error.cause:
         line("cause", "dim", error.cause)
-    line("state", "green", error.untouched)
-    line("next", "bold", error.next_step)
+    line("state", "green", error.state)
+    if error.command:
+        line("run", "bold", error.command)
+    if error.hint:
+        line("hint", "bold", error.hint)
 
 
 def as_yaml(document: object) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.under_way import note_look
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 if TYPE_CHECKING:
     from anabranch.app.backfill import BackfillRun
@@ -63,6 +63,6 @@ def confirm(question: str, table: str, yes: bool) -> None:
             f"Not confirmed: {answer!r} is not the table's name, {table}."
             if answer
             else "Confirmation required, but stdin is not a terminal or nothing was typed.",
-            untouched=NOTHING_TOUCHED,
-            next_step="run the same command again and type the table's name, or pass --yes",
+            state=NOTHING_CHANGED,
+            hint="run the same command again and type the table's name, or pass --yes",
         )

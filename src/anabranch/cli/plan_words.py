@@ -38,15 +38,15 @@ def replaced(planned: Planned) -> Iterator[str]:
     if target.asked_start is None or target.asked_end is None:
         yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files are taken out"
         return
-    asked = (target.asked_start, target.asked_end)
+    request = (target.asked_start, target.asked_end)
     whole = (part.start, part.end)
     yield (
         f"{target.table} is replaced from {format_moment(whole[0])} to {format_moment(whole[1])}: "
         f"{target.rows:,} rows in {target.files:,} files are taken out"
     )
-    if asked != whole:
+    if request != whole:
         yield (
-            f"asked for were {format_moment(asked[0])} to {format_moment(asked[1])}; "
+            f"asked for were {format_moment(request[0])} to {format_moment(request[1])}; "
             f"a file holds one {part.axis.grain.value} of {part.axis.column}, and only whole files are replaced"
         )
 
@@ -87,7 +87,7 @@ def _shown(ranges: Intervals) -> Intervals:
 def completeness_of(planned: Planned) -> str:
     """Why no event of the range is left out, and what would make it surer."""
     pipeline, proofs = planned.plan.pipeline, planned.plan.source.proof
-    slack = _duration(planned.asked.slack)
+    slack = _duration(planned.request.slack)
     build = f"`anabranch zones build {pipeline}` would prove it"
     kinds = set(proofs.values())
     if kinds <= {Proof.WHOLE}:
@@ -136,7 +136,7 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         yield "control", f"{plan.control[:12]}, replayed beside it over the same offsets; never promoted"
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
-    rollback, length = planned.asked.contract["spec"]["rollback"], horizon_length(planned.asked.contract)
+    rollback, length = planned.request.contract["spec"]["rollback"], horizon_length(planned.request.contract)
     kept = "; keep main's snapshots as long, live's commits are replayed by them" if plan.strategy.whole_table else ""
     yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{kept}"
     yield "contract", plan.contract[:12]

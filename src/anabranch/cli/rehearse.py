@@ -41,16 +41,16 @@ def rehearse(
 
     project_context, now = open_project(project, context), datetime.now(timezone.utc)
     planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size)
-    asked, words = planned.asked, stderr()
-    words.print(f"Rehearsing {asked.backfill.metadata.name}: production is not touched.", markup=False)
+    request, words = planned.request, stderr()
+    words.print(f"Rehearsing {request.backfill.metadata.name}: production is not touched.", markup=False)
     with project_context.store() as store:
         spark = project_context.spark(f"anabranch rehearsal of {planned.plan.pipeline}")
         rehearsal = Rehearsal(
             project_context,
             store,
             planned.plan,
-            asked.backfill,
-            asked.pipeline,
+            request.backfill,
+            request.pipeline,
             operator()[1],
             spark,
             _bytes_per_record(planned),

@@ -43,13 +43,13 @@ def internal_error(fault: Exception) -> UnexpectedError:
     if _command in ONLY_READ:
         return UnexpectedError(
             what,
-            untouched=f"`anabranch {_command}` changes no run, table or topic.",
-            next_step=f"anabranch --debug {_command} … shows the traceback; report it",
+            state=f"`anabranch {_command}` changes no run, table or topic.",
+            hint=f"anabranch --debug {_command} … shows the traceback; report it",
         )
     return UnexpectedError(
         what,
-        untouched=_unknown(),
-        next_step=f"{_look}; `anabranch --debug {_command} …` shows the traceback of a retry",
+        state=_unknown(),
+        hint=f"{_look}; `anabranch --debug {_command} …` shows the traceback of a retry",
     )
 
 

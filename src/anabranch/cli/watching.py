@@ -65,13 +65,13 @@ class Watching:
             )
         self.show()
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
         with self._said:
             self._bytes = progress.bytes
             read = self._bytes - self._bytes_before
-            self._progress = replace(self._progress, slice_=piece, inside=progress, bytes=read)
+            self._progress = replace(self._progress, slice_=slice_, inside=progress, bytes=read)
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
         lag = self._lag()
         with self._said:
             former = self._progress
@@ -80,14 +80,14 @@ class Watching:
                 former,
                 phase="replaying",
                 phase_since=self._clock(),
-                committed=former.committed + piece.width,
+                committed=former.committed + slice_.width,
                 slice_=None,
                 inside=None,
                 bytes=max(former.bytes, self._committed_bytes),
                 lag=lag,
             )
         if self._bar is None:
-            self._console.print(f"slice {piece.id} committed in {seconds:.1f} s  {self.text()}", markup=False)
+            self._console.print(f"slice {slice_.id} committed in {seconds:.1f} s  {self.text()}", markup=False)
         self.show()
 
     def resting(self, seconds: float, reason: str) -> None:

@@ -40,7 +40,7 @@ def build(
     work = _work(pipeline, project, context)
     pieces = work.missing(anew=anew)
     if pieces:
-        with _progress(sum(piece.width for piece in pieces)) as done:
+        with _progress(sum(slice_.width for slice_ in pieces)) as done:
             work.build(pieces, done)
     _show(work, output)
 
@@ -113,9 +113,9 @@ def _progress(total: int) -> Iterator[Callable[[Slice], None]]:
     console, counted = stderr(), 0
     if not console.is_terminal:
 
-        def line(piece: Slice) -> None:
+        def line(slice_: Slice) -> None:
             nonlocal counted
-            counted += piece.width
+            counted += slice_.width
             console.print(f"counted {counted:,} of {total:,} offsets  {counted / total:>4.0%}", markup=False)
 
         yield line
@@ -125,4 +125,4 @@ def _progress(total: int) -> Iterator[Callable[[Slice], None]]:
     columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"counting {total:,} offsets", total=total)
-        yield lambda piece: bar.advance(task, piece.width)
+        yield lambda slice_: bar.advance(task, slice_.width)

@@ -80,8 +80,8 @@ def require_rollback_given_up(
         raise RollbackGuaranteedError(
             f"Run {run_id} was promoted at {horizon.promoted_at:%Y-%m-%d %H:%M:%S} UTC, and its contract guarantees a "
             f"rollback for {format_duration(horizon.length)}: until {ends:%Y-%m-%d %H:%M:%S} UTC.",
-            untouched="The run is still promoted and can be rolled back; staging and tags are in place.",
-            next_step=f'close it after that time, or now: anabranch close {run_id} --forfeit-rollback --reason "…"',
+            state="The run is still promoted and can be rolled back; staging and tags are in place.",
+            hint=f'close it after that time, or now: anabranch close {run_id} --forfeit-rollback --reason "…"',
             **horizon.document(),
         )
     return {**horizon.document(), "forfeited": forfeit if is_open else None}

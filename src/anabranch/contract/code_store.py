@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from anabranch.contract.code import code_digest, code_files
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.project.atomic_write import atomic_write
 from anabranch.project.model import Surroundings, as_plain
 
@@ -85,8 +85,8 @@ class CodeStore:
             several = f"{len(found)} versions begin so" if found else f"kept are: {known}"
             raise CodeNotKeptError(
                 f"The code {digest[:12]} of pipeline {self.pipeline} is not kept here ({several}).",
-                untouched=NOTHING_TOUCHED,
-                next_step="put the project as it was then into a folder (with git: `git worktree add FOLDER REVISION`) "
+                state=NOTHING_CHANGED,
+                hint="put the project as it was then into a folder (with git: `git worktree add FOLDER REVISION`) "
                 f"and run `anabranch live keep {self.pipeline} --from FOLDER`",
                 digest=digest,
             )
@@ -110,7 +110,7 @@ class CodeStore:
         place = self.folder / digest
         return KeptCodeChangedError(
             f"The files in {place} are not the code {digest[:12]} that they are named by.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"remove {place}, then `anabranch live keep {self.pipeline} --from FOLDER` with its files",
+            state=NOTHING_CHANGED,
+            hint=f"remove {place}, then `anabranch live keep {self.pipeline} --from FOLDER` with its files",
             digest=digest,
         )

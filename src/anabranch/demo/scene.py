@@ -31,8 +31,8 @@ class StoryError(AnabranchError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"The demo did not come out as it should: {what}.",
-            untouched="Only the demo's own folder was written; it is kept as it is, for a look.",
-            next_step="anabranch demo --verbose; if it fails again, report it with what it prints",
+            state="Only the demo's own folder was written; it is kept as it is, for a look.",
+            hint="anabranch demo --verbose; if it fails again, report it with what it prints",
         )
 
 
@@ -48,12 +48,12 @@ class SceneObserver:
     def remaining(self, slices: Sequence[Slice]) -> None:
         """Each is told when it is done."""
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
         """Its slices take a second."""
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None:
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
         rows = sum(account.rows for account in done.ledger.accounts.values())
-        self._teller.aside(f"slice {piece.id}: {piece.width:,} offsets, {rows:,} rows, {seconds:.1f} s")
+        self._teller.aside(f"slice {slice_.id}: {slice_.width:,} offsets, {rows:,} rows, {seconds:.1f} s")
 
     def resting(self, seconds: float, reason: str) -> None:
         self._teller.aside(f"{reason}: {seconds:.1f} s")

@@ -58,7 +58,7 @@ def red(subject: str, says: str, remedy: str) -> DoctorFinding:
 def from_error(subject: str, error: AnabranchError) -> DoctorFinding:
     """An error met while looking is itself the finding."""
     says = f"{error.what} ({error.cause})" if error.cause else error.what
-    return red(subject, says, error.next_step)
+    return red(subject, says, error.remedy)
 
 
 def from_surprise(subject: str, surprise: Exception) -> DoctorFinding:

@@ -23,7 +23,7 @@ def kafka(project_context: ProjectContext) -> DoctorFinding:
     except KafkaUnreachableError as silent:
         if project_context.loaded.settings.kafka.embedded:
             return red("kafka", silent.what, "anabranch dev down && anabranch dev up")
-        return red("kafka", silent.what, silent.next_step)
+        return red("kafka", silent.what, silent.remedy)
 
 
 def judge(bootstrap: str, cluster: Cluster) -> DoctorFinding:

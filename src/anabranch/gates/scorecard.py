@@ -149,7 +149,7 @@ def score(
     return Scorecard(judgements, overrides, facts.plan.hash, facts.run, facts.now, stakes, acknowledgements)
 
 
-def require_open(card: Scorecard, *, untouched: str, green: Collection[str] = ()) -> None:
+def require_open(card: Scorecard, *, state: str, green: Collection[str] = ()) -> None:
     """Raise GateClosedError if a gate blocks, or one of `green` is not green."""
     against = {each.gate: each for each in (*card.closed, *card.short_of_green(green))}
     if not against:
@@ -162,8 +162,8 @@ def require_open(card: Scorecard, *, untouched: str, green: Collection[str] = ()
     subject = card.run or "-f CONTRACT"
     raise GateClosedError(
         f"{one} not passed: {details}." + (f" Here {card.stakes.words}." if unknown else ""),
-        untouched=untouched,
-        next_step=f"{first.to_green}; or, on record under your name, `{_way_through(card, against, subject)}`",
+        state=state,
+        hint=f"{first.to_green}; or, on record under your name, `{_way_through(card, against, subject)}`",
         gates=[each.document() for each in against.values()],
         stakes=card.stakes.document(),
     )

@@ -146,8 +146,8 @@ class BatchWriter:
             raise OutOfStepError(
                 f"Live's checkpoint goes on with batch {number}, and {self.pipeline.spec.target.table} does not stand "
                 f"where that batch begins{'' if last is None else f': its last one of live is {last.id}'}.",
-                untouched=CONTINUES,
-                next_step=f"if the table was set back or made anew on purpose, remove {self.checkpoint}: "
+                state=CONTINUES,
+                hint=f"if the table was set back or made anew on purpose, remove {self.checkpoint}: "
                 "live then goes on from where the table stands",
                 batch=number,
             )

@@ -222,8 +222,8 @@ class Driver:
     def _failure(self, error: Exception) -> StreamFailedError:
         return StreamFailedError(
             f"Live ended: {in_one_line(error)}",
-            untouched=CONTINUES,
-            next_step=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
+            state=CONTINUES,
+            hint=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
         )
 
     def _last_commit(self) -> LiveCommit | None:

@@ -26,8 +26,8 @@ def only_driver(path: Path, patience: float) -> Iterator[int]:
         if not _wait(file.fileno(), time.monotonic() + patience):
             raise LiveBusyError(
                 f"Another driver of {path.parent.name} is at work, or its JVM is still ending.",
-                untouched=CONTINUES,
-                next_step=f"`anabranch live status {path.parent.name}`, then `anabranch live stop {path.parent.name}`",
+                state=CONTINUES,
+                hint=f"`anabranch live status {path.parent.name}`, then `anabranch live stop {path.parent.name}`",
                 lock=str(path),
             )
         os.set_inheritable(file.fileno(), True)

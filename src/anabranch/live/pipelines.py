@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anabranch.contract.load import LoadedPipeline, load_pipelines
-from anabranch.errors import NOTHING_TOUCHED
+from anabranch.errors import NOTHING_CHANGED
 from anabranch.live.errors import UnknownPipelineError
 from anabranch.project.keys import closest
 from anabranch.project.load import LoadedProject
@@ -16,7 +16,7 @@ def find_pipeline(loaded: LoadedProject, name: str) -> LoadedPipeline:
     meant = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
     raise UnknownPipelineError(
         f"There is no pipeline {name!r} in the project.",
-        untouched=NOTHING_TOUCHED,
-        next_step=f"name {meant}; `anabranch check` lists them all",
+        state=NOTHING_CHANGED,
+        hint=f"name {meant}; `anabranch check` lists them all",
         pipeline=name,
     )

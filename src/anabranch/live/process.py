@@ -101,8 +101,8 @@ class LivePipeline:
         if not is_free(self._layout.lock, GONE_SECONDS):
             raise LiveBusyError(
                 f"The driver of {self._loaded.name} is gone, and its JVM does not end.",
-                untouched=CONTINUES,
-                next_step=f"look for a java process that has {self._layout.lock} open, and end it",
+                state=CONTINUES,
+                hint=f"look for a java process that has {self._layout.lock} open, and end it",
                 lock=str(self._layout.lock),
             )
         return how
@@ -132,8 +132,8 @@ class LivePipeline:
             if time.monotonic() > deadline:
                 raise LiveStartTimeoutError(
                     f"After {patience:.0f} s live {self._loaded.name} does not run yet.",
-                    untouched="It goes on starting.",
-                    next_step=f"`anabranch live status {self._loaded.name}` in a while; its log is {self._layout.log}",
+                    state="It goes on starting.",
+                    hint=f"`anabranch live status {self._loaded.name}` in a while; its log is {self._layout.log}",
                 )
             time.sleep(POLL_SECONDS)
 
@@ -143,16 +143,17 @@ class LivePipeline:
             told = record.error
             return DidNotStartError(
                 f"Live {name} did not start: {told['what']}  [{told['code']}]",
-                untouched=str(told["untouched"]),
-                next_step=str(told["next"]),
+                state=str(told["state"]),
+                command=told["command"],
+                hint=told["hint"],
                 error=told,
             )
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_WORDS:] if log.is_file() else []
         said = "\n".join(f"  {line}" for line in words) or "  (it said nothing)"
         return DidNotStartError(
             f"Live {name} ended while it was starting. Its last words:\n{said}",
-            untouched=CONTINUES,
-            next_step=f"mend what {log} complains of, then `anabranch live start {name}`",
+            state=CONTINUES,
+            hint=f"mend what {log} complains of, then `anabranch live start {name}`",
         )
 
     def _find(self) -> psutil.Process | None:
@@ -177,8 +178,8 @@ class LivePipeline:
         except psutil.AccessDenied as error:
             raise NotPermittedError(
                 f"Live {self._loaded.name} (process {living.pid}) was started by another user.",
-                untouched="It goes on running.",
-                next_step="stop it as the user who started it",
+                state="It goes on running.",
+                hint="stop it as the user who started it",
                 pid=living.pid,
             ) from error
 

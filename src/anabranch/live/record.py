@@ -67,7 +67,7 @@ def load_document(path: Path) -> dict[str, Any] | None:
 def unreadable(path: Path) -> LiveStateUnreadableError:
     return LiveStateUnreadableError(
         f"{path} is not something this version of Anabranch wrote.",
-        untouched=CONTINUES,
-        next_step=f"remove {path}: it is only for looking at, the table and the checkpoint hold what counts",
+        state=CONTINUES,
+        hint=f"remove {path}: it is only for looking at, the table and the checkpoint hold what counts",
         path=str(path),
     )

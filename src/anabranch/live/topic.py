@@ -31,8 +31,8 @@ def same_topic(client: Mapping[str, str], name: str, remembered: Path) -> Topic:
 def recreated(name: str, began_with: str, now: str, folder: Path) -> TopicRecreatedError:
     return TopicRecreatedError(
         f"The topic {name} is not the one live began with: it was deleted and made again, or is another cluster's.",
-        untouched=CONTINUES,
-        next_step=f"if its records are to be read from their beginning into the same table, remove {folder}; "
+        state=CONTINUES,
+        hint=f"if its records are to be read from their beginning into the same table, remove {folder}; "
         "the rows of the former topic stay",
         began_with=began_with,
         now=now,

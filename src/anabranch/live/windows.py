@@ -41,8 +41,8 @@ def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommi
     raise StateLostError(
         f"Live {pipeline} has written windows before, and its state is gone: {checkpoint} is not there. The windows "
         "that were open can't be completed from where the table stands.",
-        untouched=CONTINUES,
-        next_step=f"put {checkpoint} back from a backup; or begin anew with another target table",
+        state=CONTINUES,
+        hint=f"put {checkpoint} back from a backup; or begin anew with another target table",
         checkpoint=str(checkpoint),
     )
 

@@ -21,7 +21,7 @@ def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
 
 
 def assemble(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -35,8 +35,8 @@ def assemble(
     stream: StreamStart | None = None,
 ) -> Plan:
     return Plan(
-        pipeline=asked.pipeline.metadata.name,
-        contract=contract_hash(asked.contract),
+        pipeline=request.pipeline.metadata.name,
+        contract=contract_hash(request.contract),
         code=code,
         source=PlannedSource(
             topic=source.topic,
@@ -52,15 +52,15 @@ def assemble(
             base=base,
             schema=target.schema,
             partitions=target.partitions,
-            asked_start=asked.start,
-            asked_end=asked.end,
+            asked_start=request.start,
+            asked_end=request.end,
             files=target.files,
             rows=target.rows,
-            no_live_writer=asked.no_live_writer,
+            no_live_writer=request.no_live_writer,
         ),
         slices=slices,
-        checks=checks_of(asked.backfill, asked.pipeline),
-        strategy=asked.strategy,
+        checks=checks_of(request.backfill, request.pipeline),
+        strategy=request.strategy,
         reading=reading,
         state=state,
         stream=stream,

@@ -71,7 +71,7 @@ def control_code(asked: str, plan: Plan, look: Callable[[], CodeVersions]) -> st
 def _unknown(what: str) -> ControlUnknownError:
     return ControlUnknownError(
         f"{what}, and a control replays one version.",
-        next_step="name the version to compare with in the contract: control: {code: DIGEST}; "
+        hint="name the version to compare with in the contract: control: {code: DIGEST}; "
         "or ask for a narrower range; or plan without a control",
     )
 
@@ -87,7 +87,7 @@ def require_comparable(
     if reason is not None:
         raise ControlIncomparableError(
             f"The control's code can't be replayed over the same offsets: {reason}.",
-            next_step="plan without a control",
+            hint="plan without a control",
         )
 
 

@@ -110,31 +110,31 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
         case TopicRecreated():
             return PlannedTopicRecreatedError(
                 what,
-                untouched=SAFE,
-                next_step="cancel the run: its records are gone. If the new topic holds them again, plan anew",
+                state=SAFE,
+                hint="cancel the run: its records are gone. If the new topic holds them again, plan anew",
                 topic=plan.source.topic,
             )
         case RetentionPassed(lost):
             return RetentionOvertookError(
                 what,
-                untouched=SAFE + " It can't be promoted: the range would be incomplete.",
-                next_step="cancel the run, raise retention.ms, and plan a range that the topic still has",
+                state=SAFE + " It can't be promoted: the range would be incomplete.",
+                hint="cancel the run, raise retention.ms, and plan a range that the topic still has",
                 topic=plan.source.topic,
                 lost={str(p): [start, end] for p, (start, end) in sorted(lost.items())},
             )
         case CodeChanged():
             return CodeChangedError(
                 what,
-                untouched=SAFE,
-                next_step="put the former code back and run the same command; or cancel the run and plan anew",
+                state=SAFE,
+                hint="put the former code back and run the same command; or cancel the run and plan anew",
                 was=drift.was,
                 now=drift.now,
             )
         case PipelineChanged():
             return PipelineChangedError(
                 what,
-                untouched=SAFE,
-                next_step=f"change {drift.field} of pipeline {plan.pipeline} back and run the same command; or cancel "
+                state=SAFE,
+                hint=f"change {drift.field} of pipeline {plan.pipeline} back and run the same command; or cancel "
                 "the run and plan again with the pipeline as it is",
                 pipeline=plan.pipeline,
                 field=drift.field,
@@ -144,8 +144,8 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
         case CheckFileChanged():
             return CheckFileChangedError(
                 what,
-                untouched=SAFE,
-                next_step=f"restore {drift.file} as it was when the plan was made and run the same command; or cancel "
+                state=SAFE,
+                hint=f"restore {drift.file} as it was when the plan was made and run the same command; or cancel "
                 "the run and plan again, which needs a new validation and approval",
                 file=drift.file,
                 was=drift.was,
@@ -154,28 +154,28 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
         case SchemaChanged():
             return SchemaChangedError(
                 what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew: its rows were made for the former columns",
+                state=SAFE,
+                hint="cancel the run and plan anew: its rows were made for the former columns",
                 table=plan.target.table,
             )
         case BaseGone():
             return BaseGoneError(
                 what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew, keeping snapshots at least as long as a backfill runs",
+                state=SAFE,
+                hint="cancel the run and plan anew, keeping snapshots at least as long as a backfill runs",
                 table=plan.target.table,
                 base=plan.target.base,
             )
         case LookupGone():
             return LookupGoneError(
                 what,
-                untouched=SAFE,
-                next_step="cancel the run and plan anew: it takes the lookup as it is then, or as spec.lookups says. "
+                state=SAFE,
+                hint="cancel the run and plan anew: it takes the lookup as it is then, or as spec.lookups says. "
                 "Keep snapshots of lookup tables at least as long as a backfill runs",
                 table=drift.table,
                 snapshot=drift.snapshot,
             )
         case PartitionsAdded():
-            return DriftError(what, untouched=SAFE, next_step="nothing: the run goes on with the plan's partitions")
+            return DriftError(what, state=SAFE, hint="nothing: the run goes on with the plan's partitions")
         case _:
             assert_never(drift)

@@ -36,13 +36,13 @@ class LivePosition:
     """Partitions of the topic whose position no snapshot records, while something may write to the table."""
 
 
-def live_position(asked: BackfillRequest, source: SourceFacts, target: TargetFacts) -> LivePosition:
+def live_position(request: BackfillRequest, source: SourceFacts, target: TargetFacts) -> LivePosition:
     """The position by partition. Empty if the contract says that nothing else writes to the table (`live: none`).
 
     Raises if `live: none` contradicts the table, and if the position is not one of this topic.
     """
     live = target.live
-    if asked.no_live_writer:
+    if request.no_live_writer:
         _require_no_position(source, target)
         return LivePosition({}, frozenset())
     _require_of_this_topic(source, target)
@@ -56,12 +56,12 @@ def live_position(asked: BackfillRequest, source: SourceFacts, target: TargetFac
 
 
 def require_position(
-    asked: BackfillRequest, target: TargetFacts, position: LivePosition, read: Collection[int]
+    request: BackfillRequest, target: TargetFacts, position: LivePosition, read: Collection[int]
 ) -> None:
     """Raise if the position of a partition in `read` is unknown: its records may be committed a second time."""
     unknown = sorted(position.unknown & set(read))
     if unknown:
-        raise position_unknown(asked, target, unknown)
+        raise position_unknown(request, target, unknown)
 
 
 def partitions_read(readings: Mapping[int, Reading]) -> frozenset[int]:
@@ -70,10 +70,10 @@ def partitions_read(readings: Mapping[int, Reading]) -> frozenset[int]:
 
 
 def position_unknown(
-    asked: BackfillRequest, target: TargetFacts, unknown: Collection[int] = ()
+    request: BackfillRequest, target: TargetFacts, unknown: Collection[int] = ()
 ) -> LivePositionUnknownError:
     """The refusal. Without `unknown`, of every partition of the topic."""
-    topic, live = asked.pipeline.spec.source.topic, target.live
+    topic, live = request.pipeline.spec.source.topic, target.live
     which = f"partition {', '.join(map(str, unknown))} of {topic}" if unknown else f"every partition of {topic}"
     if live.commits:
         cause = f"the snapshots of {target.table} that recorded it have expired"
@@ -84,13 +84,13 @@ def position_unknown(
         cause = f"no snapshot of {target.table} records offsets{others}{expired}"
         remedy = (
             f"let the table's live writer commit everything it has read, stop it, and write `live: none` under spec of "
-            f"contract {asked.backfill.metadata.name}: the topic is then read to its end, and promotion is refused if "
-            "anything else commits to the table after the plan"
+            f"contract {request.backfill.metadata.name}: the topic is then read to its end, and promotion is refused "
+            "if anything else commits to the table after the plan"
         )
     return LivePositionUnknownError(
         f"The live offset of {which} is unknown: {cause}. A record that the replay reads and the writer commits later "
         "would count twice.",
-        next_step=remedy,
+        hint=remedy,
         topic=topic,
         table=target.table,
         unknown=list(unknown),
@@ -105,7 +105,7 @@ def _require_no_position(source: SourceFacts, target: TargetFacts) -> None:
         f"The contract says `live: none`, but {target.live.commits} snapshots of {target.table} are live's and record "
         f"how far it has read {source.topic}. Live resumes there when it is started again, and would commit what the "
         "replay reads behind that offset a second time.",
-        next_step="remove `live` from spec of the contract: the replay then ends where live stands",
+        hint="remove `live` from spec of the contract: the replay then ends where live stands",
         table=target.table,
         ends={str(number): end for number, end in sorted(target.live.ends.items())},
     )
@@ -125,7 +125,7 @@ def _require_of_this_topic(source: SourceFacts, target: TargetFacts) -> None:
     raise LiveAheadError(
         f"Live has written {source.topic} up to offset {end} of partition {number}, and the topic {now}: "
         "it was deleted and made anew, or another cluster answers.",
-        next_step="check the context in use; rows of the former topic can't be replayed from this one",
+        hint="check the context in use; rows of the former topic can't be replayed from this one",
         topic=source.topic,
         beyond={str(each): offset for each, offset in beyond.items()},
     )

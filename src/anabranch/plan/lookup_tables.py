@@ -27,24 +27,24 @@ Pins = Mapping[str, LookupPin]
 
 
 class LookupLook(Protocol):
-    def pin(self, name: str, table: str, asked: LookupAsOf | None) -> LookupPin:
+    def pin(self, name: str, table: str, request: LookupAsOf | None) -> LookupPin:
         """The snapshot that was asked for, or the table's head. Refuses one that is not there."""
 
     def is_kept(self, pin: LookupPin) -> bool:
         """Whether the table still has the snapshot."""
 
 
-def pin_all(asked: BackfillRequest, look: LookupLook, now: datetime) -> dict[str, LookupPin]:
+def pin_all(request: BackfillRequest, look: LookupLook, now: datetime) -> dict[str, LookupPin]:
     """Every lookup of the pipeline at one snapshot."""
-    wanted = asked.backfill.spec.lookups or {}
+    wanted = request.backfill.spec.lookups or {}
     for name, each in wanted.items():
         if each.as_of is not None and each.as_of > now:
             raise LookupUnreadableError(
                 f"The contract asks for the lookup {name} as of {format_moment(each.as_of)}, and it is "
                 f"{format_moment(now)}: nobody knows what it will hold.",
-                next_step=f"write a moment of the past under spec.lookups.{name}, or leave it out",
+                hint=f"write a moment of the past under spec.lookups.{name}, or leave it out",
             )
-    tables = asked.pipeline.spec.lookups or {}
+    tables = request.pipeline.spec.lookups or {}
     return {name: look.pin(name, table, wanted.get(name)) for name, table in sorted(tables.items())}
 
 

@@ -212,14 +212,14 @@ def _offsets(pairs: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
     return {int(p): (start, end) for p, (start, end) in pairs.items()}
 
 
-def _slice(piece: Slice) -> dict[str, Any]:
-    said: dict[str, Any] = {"id": piece.id, "offsets": _pairs(piece.offsets)}
-    if piece.reads is not None:
-        said["reads"] = ranges_document(piece.reads)
-    if piece.windows is not None:
-        said["windows"] = list(piece.windows)
-    if piece.closes is not None:
-        said["closes"] = piece.closes
+def _slice(slice_: Slice) -> dict[str, Any]:
+    said: dict[str, Any] = {"id": slice_.id, "offsets": _pairs(slice_.offsets)}
+    if slice_.reads is not None:
+        said["reads"] = ranges_document(slice_.reads)
+    if slice_.windows is not None:
+        said["windows"] = list(slice_.windows)
+    if slice_.closes is not None:
+        said["closes"] = slice_.closes
     return said
 
 

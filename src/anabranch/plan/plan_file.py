@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.request import contract_hash
@@ -41,7 +41,7 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
         "format": FORMAT,
         "hash": planned.plan.hash,
         "plan": planned.plan.document(),
-        "contract": planned.asked.contract,
+        "contract": planned.request.contract,
         "steps": [document_of(step) for step in steps_of(planned.plan)],
         "outlook": planned.outlook.document(),
     }
@@ -55,8 +55,8 @@ def write_plan_file(path: Path, planned: Planned) -> None:
     except OSError as error:
         raise PlanFileUnwritableError(
             f"The plan could not be written to {path}.",
-            untouched=NOTHING_TOUCHED + " A file that was there before is as it was.",
-            next_step="name a file in a folder that is there and may be written to: --out FILE",
+            state=NOTHING_CHANGED + " A file that was there before is as it was.",
+            hint="name a file in a folder that is there and may be written to: --out FILE",
             file=str(path),
         ) from error
 
@@ -66,18 +66,16 @@ def read_plan_file(path: Path) -> PlanFile:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise PlanFileError(
-                f"{path} is not a plan of the format {FORMAT}.", untouched=NOTHING_TOUCHED, next_step=_AGAIN
-            )
+            raise PlanFileError(f"{path} is not a plan of the format {FORMAT}.", state=NOTHING_CHANGED, hint=_AGAIN)
         plan = read_plan(document["plan"])
         same = plan.hash == document["hash"] and contract_hash(document["contract"]) == plan.contract
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise PlanFileError(f"{path} can't be read as a plan.", untouched=NOTHING_TOUCHED, next_step=_AGAIN) from error
+        raise PlanFileError(f"{path} can't be read as a plan.", state=NOTHING_CHANGED, hint=_AGAIN) from error
     if not same:
         raise PlanFileError(
             f"{path} was changed after it was written: its hash is not that of what it says.",
-            untouched=NOTHING_TOUCHED,
-            next_step=_AGAIN,
+            state=NOTHING_CHANGED,
+            hint=_AGAIN,
         )
     return PlanFile(plan, document["contract"])
 

@@ -35,13 +35,13 @@ class EmptyRangeError(PlanRefusedError):
 class Planned:
     """A plan, and how things look for it at this moment."""
 
-    asked: BackfillRequest
+    request: BackfillRequest
     plan: Plan
     outlook: Estimates
 
 
 def make_plan(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -59,27 +59,27 @@ def make_plan(
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
     if isinstance(target.partitions, WholeTable):
-        forward, read = plan_forward(asked, code, source, target, zones, offsets_per_slice=offsets_per_slice)
-        return Planned(asked, forward, estimate_plan(asked, source, target, read, zones, now))
-    base = check_target(asked, target)
-    check_partitions(asked, source)
-    position = live_position(asked, source, target)
+        forward, read = plan_forward(request, code, source, target, zones, offsets_per_slice=offsets_per_slice)
+        return Planned(request, forward, estimate_plan(request, source, target, read, zones, now))
+    base = check_target(request, target)
+    check_partitions(request, source)
+    position = live_position(request, source, target)
     live = position.known
-    span = require_closed(asked, target)
-    window = timestamp_bounds(span or target.partitions, asked.slack, everything=asked.everything)
-    check_retention(asked, source, target.partitions, window, live, zones, span or target.partitions)
+    span = require_closed(request, target)
+    window = timestamp_bounds(span or target.partitions, request.slack, everything=request.everything)
+    check_retention(request, source, target.partitions, window, live, zones, span or target.partitions)
     moments = moments_of(span or target.partitions)
     readings = {
-        number: reading_of(facts, window, asked.slack, live.get(number), zones.partitions.get(number), moments)
+        number: reading_of(facts, window, request.slack, live.get(number), zones.partitions.get(number), moments)
         for number, facts in sorted(source.partitions.items())
     }
-    require_position(asked, target, position, partitions_read(readings))
+    require_position(request, target, position, partitions_read(readings))
     ranges = ranges_read(readings)
     if not ranges:
         raise _empty(source, target, target.partitions, readings, live)
-    if asked.strategy is Strategy.STREAM and span is not None:
+    if request.strategy is Strategy.STREAM and span is not None:
         faithful, read = plan_stream(
-            asked,
+            request,
             code,
             source,
             target,
@@ -90,10 +90,10 @@ def make_plan(
             checkpoints=checkpoints,
             offsets_per_slice=offsets_per_slice,
         )
-        return Planned(asked, faithful, estimate_plan(asked, source, target, read, zones, now))
+        return Planned(request, faithful, estimate_plan(request, source, target, read, zones, now))
     size = offsets_per_slice or slice_size(ranges)
     plan = assemble(
-        asked,
+        request,
         code,
         source,
         target,
@@ -102,10 +102,10 @@ def make_plan(
         readings=readings,
         slices=cut(ranges, size)
         if span is None
-        else cut_windows(asked, source, target.partitions, readings, live, zones, size, look),
+        else cut_windows(request, source, target.partitions, readings, live, zones, size, look),
         reading=span,
     )
-    return Planned(asked, plan, estimate_plan(asked, source, target, readings, zones, now))
+    return Planned(request, plan, estimate_plan(request, source, target, readings, zones, now))
 
 
 def _empty(
@@ -119,10 +119,10 @@ def _empty(
     if live and any(each.possible for each in readings.values()):
         return EmptyRangeError(
             f"Live has not yet written any event of {start} to {end} to {target.table}: there is nothing to correct.",
-            next_step="correct the transform and restart live: it writes these events by the new code",
+            hint="correct the transform and restart live: it writes these events by the new code",
         )
     return EmptyRangeError(
         f"No record of {source.topic} can hold an event from {start} to {end}.",
-        next_step="check spec.range in the contract, and the topic and eventTime.slack in the pipeline",
+        hint="check spec.range in the contract, and the topic and eventTime.slack in the pipeline",
         topic=source.topic,
     )

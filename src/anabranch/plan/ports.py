@@ -113,5 +113,5 @@ class SourceLook(Protocol):
 
 
 class TargetLook(Protocol):
-    def measure(self, asked: BackfillRequest) -> TargetFacts:
+    def measure(self, request: BackfillRequest) -> TargetFacts:
         """Look at the table the pipeline writes to. Refuses one that is missing or not partitioned by time."""

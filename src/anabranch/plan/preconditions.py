@@ -41,45 +41,45 @@ class RetentionPassedError(PlanRefusedError):
     code = "plan.retention-passed"
 
 
-def check_target(asked: BackfillRequest, target: TargetFacts) -> int:
+def check_target(request: BackfillRequest, target: TargetFacts) -> int:
     """The base snapshot, if the table can be backfilled at all."""
     if target.base is None:
         raise TargetEmptyError(
             f"{target.table} has no snapshot yet: there is nothing to correct, and nothing to go back to.",
-            next_step=f"`anabranch live start {asked.pipeline.metadata.name}` fills it from the topic",
+            hint=f"`anabranch live start {request.pipeline.metadata.name}` fills it from the topic",
             table=target.table,
         )
     if target.live.others:
         others = ", ".join(sorted(target.live.others))
         raise SharedTargetError(
             f"{target.table} is also written by {others}. Replacing what it holds by the rows of "
-            f"{asked.pipeline.metadata.name} would lose theirs.",
-            next_step="give each pipeline a table of its own, and join them in a view",
+            f"{request.pipeline.metadata.name} would lose theirs.",
+            hint="give each pipeline a table of its own, and join them in a view",
             table=target.table,
             others=sorted(target.live.others),
         )
     known = {column.lower() for column in target.columns}
-    for where, column in _named_columns(asked):
+    for where, column in _named_columns(request):
         if column.lower() not in known:
             meant = closest(column, target.columns)
             raise ColumnUnknownError(
                 f"{where} names the column {column}, and {target.table} has none of this name.",
-                next_step=f"write {meant}" if meant else f"write one of {', '.join(target.columns)}",
+                hint=f"write {meant}" if meant else f"write one of {', '.join(target.columns)}",
                 table=target.table,
                 column=column,
             )
     return target.base
 
 
-def _named_columns(asked: BackfillRequest) -> Iterator[tuple[str, str]]:
-    for column in asked.backfill.spec.validation.not_null or ():
+def _named_columns(request: BackfillRequest) -> Iterator[tuple[str, str]]:
+    for column in request.backfill.spec.validation.not_null or ():
         yield "spec.validation.notNull", column
-    for column in asked.pipeline.spec.target.keys or ():
-        yield f"target.keys of pipeline {asked.pipeline.metadata.name}", column
+    for column in request.pipeline.spec.target.keys or ():
+        yield f"target.keys of pipeline {request.pipeline.metadata.name}", column
 
 
-def check_partitions(asked: BackfillRequest, source: SourceFacts) -> None:
-    wanted = asked.backfill.spec.partitions
+def check_partitions(request: BackfillRequest, source: SourceFacts) -> None:
+    wanted = request.backfill.spec.partitions
     if wanted is None:
         return
     there = sorted(source.partitions)
@@ -87,7 +87,7 @@ def check_partitions(asked: BackfillRequest, source: SourceFacts) -> None:
     if unknown:
         raise PartitionUnknownError(
             f"{source.topic} has no partition {', '.join(map(str, unknown))}: it has {_span(there)}.",
-            next_step="leave out spec.partitions: a backfill replays all of them",
+            hint="leave out spec.partitions: a backfill replays all of them",
             topic=source.topic,
             unknown=unknown,
         )
@@ -96,14 +96,14 @@ def check_partitions(asked: BackfillRequest, source: SourceFacts) -> None:
         raise SomePartitionsError(
             "What is replaced of the target holds rows from every partition of the topic: "
             f"the rows from partition {', '.join(map(str, left_out))} would be lost.",
-            next_step="leave out spec.partitions, and narrow spec.range instead",
+            hint="leave out spec.partitions, and narrow spec.range instead",
             topic=source.topic,
             left_out=left_out,
         )
 
 
 def check_retention(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     source: SourceFacts,
     partitions: PartitionRange,
     window: TimestampBounds,
@@ -111,35 +111,35 @@ def check_retention(
     zones: ZoneMap,
     read: PartitionRange | EventSpan,
 ) -> None:
-    gone = list(missing(source, window, asked.slack, live, zones, moments_of(read)))
+    gone = list(missing(source, window, request.slack, live, zones, moments_of(read)))
     if not gone:
         return
     first = gone[0]
     since = "and nothing is left of it" if first.kept_from is None else f"and begins at {_moment(first.kept_from)} now"
-    range_words = "everything" if asked.everything else f"the range from {format_moment(partitions.start)}"
+    range_words = "everything" if request.everything else f"the range from {format_moment(partitions.start)}"
     raise RetentionPassedError(
         f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, {since}: records of "
         f"{range_words} may be among them"
         + (f", as in {len(gone) - 1} more partitions." if len(gone) > 1 else ".")
         + " Replacing the range by what is left would lose rows.",
-        next_step=_still_possible(asked, partitions, gone),
+        hint=_still_possible(request, partitions, gone),
         topic=source.topic,
         missing={str(each.partition): [0, each.before] for each in gone},
         kept_from={str(each.partition): each.kept_from for each in gone},
     )
 
 
-def _still_possible(asked: BackfillRequest, partitions: PartitionRange, gone: list[MissingOffsets]) -> str:
+def _still_possible(request: BackfillRequest, partitions: PartitionRange, gone: list[MissingOffsets]) -> str:
     """The range to write instead: from the first partition of the target that can be replayed whole."""
-    moments = [earliest_start(each, asked.slack) for each in gone]
+    moments = [earliest_start(each, request.slack) for each in gone]
     known = [moment for moment in moments if moment is not None]
     if len(known) < len(moments):
         return "restore the records from an archive; the topic alone can't say which rows they gave"
-    window, grain = asked.pipeline.spec.window, partitions.axis.grain
+    window, grain = request.pipeline.spec.window, partitions.axis.grain
     start = beginning(grain, ordinal(grain, max(known) + (window.before if window else timedelta())) + 1)
     if window is not None:
         start += window.reach  # an event is in windows that begin up to so long before it
-    if asked.end is not None and start >= asked.end:
+    if request.end is not None and start >= request.end:
         return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
     return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"
 

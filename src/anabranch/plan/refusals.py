@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from typing import Any
+
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 class PlanRefusedError(AnabranchError):
@@ -11,5 +13,13 @@ class PlanRefusedError(AnabranchError):
     code = "plan.refused"
     exit_code = ExitCode.REFUSED
 
-    def __init__(self, what: str, *, next_step: str, untouched: str = NOTHING_TOUCHED, **fields: object) -> None:
-        super().__init__(what, untouched=untouched, next_step=next_step, **fields)
+    def __init__(
+        self,
+        what: str,
+        *,
+        command: str | None = None,
+        hint: str | None = None,
+        state: str = NOTHING_CHANGED,
+        **fields: Any,
+    ) -> None:
+        super().__init__(what, state=state, command=command, hint=hint, **fields)

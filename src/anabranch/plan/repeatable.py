@@ -25,8 +25,7 @@ def require_repeatable(pipeline: Pipeline, found: Sequence[Unpinned]) -> tuple[U
         raise NotRepeatableError(
             f"{first.place} calls {first.name}, which gives another result each time: a replay would write other rows "
             f"than live for the same events, and nobody could tell the fix from the noise.{more}",
-            next_step=f"write {first.instead}; or, if it is meant so, transform: {{allow: [{first.name}]}} in the "
-            "pipeline",
+            hint=f"write {first.instead}; or, if it is meant so, transform: {{allow: [{first.name}]}} in the pipeline",
             places=[{"place": each.place, "name": each.name, "instead": each.instead} for each in refused],
         )
     return tuple(found)

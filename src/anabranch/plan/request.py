@@ -77,18 +77,18 @@ def resolve_request(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Ba
     if start is not None and start >= now:
         raise RangeInTheFutureError(
             f"The range begins at {format_moment(start)}, and it is {format_moment(now)}: nothing has happened in it.",
-            next_step="write a range of the past under spec.range.eventTime",
+            hint="write a range of the past under spec.range.eventTime",
         )
     if end is not None and end > FAR_AHEAD:
         raise RangeInTheFutureError(
             f"The range ends at {format_moment(end)}, which is further than a target's partitions are counted.",
-            next_step=f"write a `to` no later than {format_moment(FAR_AHEAD)} under spec.range.eventTime",
+            hint=f"write a `to` no later than {format_moment(FAR_AHEAD)} under spec.range.eventTime",
         )
     window = backfill.spec.window
     if window is not None and window.deadline is not None and window.deadline <= now:
         raise DeadlinePassedError(
             f"The contract's deadline, {format_moment(window.deadline)}, has passed.",
-            next_step="write a later spec.window.deadline, or none",
+            hint="write a later spec.window.deadline, or none",
         )
     return BackfillRequest(backfill, pipeline, strategy, start, end)
 
@@ -99,26 +99,26 @@ def _require_fixed_windows(pipeline: Pipeline, strategy: Strategy) -> None:
         raise SessionsByStreamError(
             f"Pipeline {pipeline.metadata.name} has sessions, and live's commits don't say when the last session of a "
             "range has ended: a replay as a stream would not know where to stop.",
-            next_step="write `strategy: batch-exact`, or none",
+            hint="write `strategy: batch-exact`, or none",
             pipeline=pipeline.metadata.name,
         )
 
 
-def _span(asked: Range, strategy: Strategy) -> tuple[datetime | None, datetime | None]:
-    if asked.event_time is not None:
-        return asked.event_time.start, asked.event_time.end
-    if asked.everything or (asked.since_snapshot is not None and strategy.whole_table):
+def _span(request: Range, strategy: Strategy) -> tuple[datetime | None, datetime | None]:
+    if request.event_time is not None:
+        return request.event_time.start, request.event_time.end
+    if request.everything or (request.since_snapshot is not None and strategy.whole_table):
         return None, None
     if strategy.whole_table:
         raise RangeNotByEventTimeError(
             "The target is replayed from a state before the damage up to where live stands, and the damage is told by "
             "event time.",
-            next_step="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
+            hint="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
         )
-    if asked.timestamps is not None:
-        start, end = (format_moment(moment) for moment in (asked.timestamps.start, asked.timestamps.end))
+    if request.timestamps is not None:
+        start, end = (format_moment(moment) for moment in (request.timestamps.start, request.timestamps.end))
         raise _not_by_event_time("timestamps", f"range: {{eventTime: {{from: {start}, to: {end}}}}}")
-    way = "offsets" if asked.offsets is not None else "sinceSnapshot"
+    way = "offsets" if request.offsets is not None else "sinceSnapshot"
     raise _not_by_event_time(way, "range: {eventTime: {from: …, to: …}} around the events that are wrong")
 
 
@@ -126,6 +126,6 @@ def _not_by_event_time(way: str, write: str) -> RangeNotByEventTimeError:
     return RangeNotByEventTimeError(
         f"The target is replaced by whole partitions of event time, and a range by {way} holds only some of the events "
         "of a partition: the rows of the others would be lost.",
-        next_step=f"write {write}, or range: {{everything: true}}",
+        hint=f"write {write}, or range: {{everything: true}}",
         way=way,
     )

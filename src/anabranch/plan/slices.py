@@ -76,8 +76,8 @@ def cut(ranges: Ranges, offsets_per_slice: int) -> tuple[Slice, ...]:
     count = -(-offsets_in(ranges) // offsets_per_slice)
     shares = ({p: share_of(each, number, count) for p, each in sorted(ranges.items())} for number in range(count))
     # With fewer offsets than partitions in a slice, the shares of some are all nothing: such a slice is none.
-    pieces = [piece for share in shares for piece in layers(share)]
-    return tuple(Slice(f"s{number:05}", piece) for number, piece in enumerate(pieces))
+    pieces = [slice_ for share in shares for slice_ in layers(share)]
+    return tuple(Slice(f"s{number:05}", slice_) for number, slice_ in enumerate(pieces))
 
 
 def share_of(intervals: Intervals, number: int, count: int) -> Intervals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 KeyPath = tuple[str | int, ...]
 
@@ -38,8 +38,8 @@ class BadFilesError(AnabranchError):
         self.findings = tuple(findings)
         super().__init__(
             f"{count_of_problems(self.findings)}:\n" + "\n".join(f"  {finding}" for finding in self.findings),
-            untouched=NOTHING_TOUCHED,
-            next_step="correct the lines named above, then run `anabranch check`",
+            state=NOTHING_CHANGED,
+            hint="correct the lines named above, then run `anabranch check`",
             findings=[finding.as_dict() for finding in self.findings],
         )
 

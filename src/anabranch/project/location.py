@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 PROJECT_FILE = "anabranch.yaml"
 STATE_FOLDER = ".anabranch"
@@ -23,8 +23,8 @@ def find_project_folder(start: Path) -> Path:
             return candidate
     raise ProjectNotFoundError(
         f"There is no {PROJECT_FILE} in {folder} or any folder above it.",
-        untouched=NOTHING_TOUCHED,
-        next_step="`anabranch init DIR` makes a project; or name one with `--project DIR`",
+        state=NOTHING_CHANGED,
+        hint="`anabranch init DIR` makes a project; or name one with `--project DIR`",
         start=str(folder),
     )
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _NAME = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PLACEHOLDER = "__PROJECT__"
@@ -38,20 +38,18 @@ def plan_project(folder: Path, name: str | None) -> NewProject:
         better = re.sub("[^a-z0-9]+", "-", chosen.lower()).strip("-")[:63].strip("-") or "my-project"
         raise CannotInitError(
             f"{chosen!r} can't be a project's name: lower-case letters, digits and hyphens only, 63 at most.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"anabranch init {folder} --name {better}",
+            state=NOTHING_CHANGED,
+            command=f"anabranch init {folder} --name {better}",
         )
     if folder.exists() and not folder.is_dir():
-        raise CannotInitError(
-            f"{folder} is a file.", untouched=NOTHING_TOUCHED, next_step="name a folder: anabranch init DIR"
-        )
+        raise CannotInitError(f"{folder} is a file.", state=NOTHING_CHANGED, hint="name a folder: anabranch init DIR")
     contents = {path: text.replace(_PLACEHOLDER, chosen) for path, text in _template().items()}
     taken = sorted(path for path in contents if _lexists(folder / path) or _blocked(folder, path))
     if taken:
         raise CannotInitError(
             f"{folder} already holds {', '.join(taken)}.",
-            untouched=NOTHING_TOUCHED + " No file is ever overwritten.",
-            next_step="choose another folder, or move these files away",
+            state=NOTHING_CHANGED + " No file is ever overwritten.",
+            hint="choose another folder, or move these files away",
             taken=taken,
         )
     return NewProject(chosen, folder, contents)
@@ -72,8 +70,8 @@ def write_project(project: NewProject) -> None:
             target.unlink(missing_ok=True)
         raise InitFailedError(
             f"The project could not be written to {project.folder}.",
-            untouched="Files that were there before are as they were; those written by this command were removed.",
-            next_step="make room or choose a folder you may write to, then run the same command again",
+            state="Files that were there before are as they were; those written by this command were removed.",
+            hint="make room or choose a folder you may write to, then run the same command again",
         ) from error
 
 

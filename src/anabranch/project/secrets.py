@@ -13,7 +13,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.project.model import surroundings
 from anabranch.project.paths import OutsideError, inside
 from anabranch.project.refusals import Problem, refusal
@@ -67,8 +67,8 @@ class Secret:
     def _missing(self, reason: str) -> SecretMissingError:
         return SecretMissingError(
             f"The secret {self.reference} can't be had: {reason}.",
-            untouched=NOTHING_TOUCHED,
-            next_step="provide it and run the same command again; `anabranch check` shows where it is used",
+            state=NOTHING_CHANGED,
+            hint="provide it and run the same command again; `anabranch check` shows where it is used",
             reference=self.reference,
         )
 

@@ -30,4 +30,4 @@ def missed(plan: Plan, commits: Sequence[Commit], so_far: Mapping[int, int]) -> 
     ends = {partition: end for commit in commits for partition, (_, end) in commit.offsets.items()}
     ranges = {p: ((so_far.get(p, 0), end),) for p, end in sorted(ends.items()) if so_far.get(p, 0) < end}
     pieces = cut(ranges, OFFSETS_PER_SLICE)
-    return tuple(Slice(f"{CATCH_UP}{commits[-1].snapshot}-{piece.id}", piece.offsets) for piece in pieces)
+    return tuple(Slice(f"{CATCH_UP}{commits[-1].snapshot}-{slice_.id}", slice_.offsets) for slice_ in pieces)

@@ -16,9 +16,9 @@ class OutcomeUnknownError(AnabranchError):
     def __init__(self, step: str, commit: str, table: str, run: str) -> None:
         super().__init__(
             f"The outcome of {step} commit {commit} on {table} is unknown: the catalog did not confirm it.",
-            untouched=f"Unknown: {table} has all of the commit or nothing of it. The next command looks the commit up "
+            state=f"Unknown: {table} has all of the commit or nothing of it. The next command looks the commit up "
             "by its id; it takes effect at most once.",
-            next_step=f"anabranch {step} {run}",
+            command=f"anabranch {step} {run}",
             run=run,
             table=table,
             commit=commit,
@@ -38,8 +38,8 @@ class CommitUnrecordedError(AnabranchError):
     def __init__(self, step: str, snapshot: int, table: str, run: str) -> None:
         super().__init__(
             f"The {step} commit is in {table} (snapshot {snapshot}), but the control database did not record it.",
-            untouched=f"{table} has the {step} commit. The next command finds the commit by its id and records it.",
-            next_step=f"anabranch {step} {run}",
+            state=f"{table} has the {step} commit. The next command finds the commit by its id and records it.",
+            command=f"anabranch {step} {run}",
             run=run,
             table=table,
             snapshot=snapshot,

@@ -52,8 +52,8 @@ class StagingBehindLiveError(AnabranchError):
         super().__init__(
             f"Live committed {len(behind.commits)} snapshots after the base that staging of run {run_id} "
             "does not contain.",
-            untouched="The target is unchanged by this command; staging is kept.",
-            next_step=f"anabranch promote {run_id}",
+            state="The target is unchanged by this command; staging is kept.",
+            command=f"anabranch promote {run_id}",
             run=run_id,
         )
 
@@ -164,8 +164,8 @@ class Promotion:
                 raise BlockedError(
                     f"Snapshot {commit.snapshot} of {plan.target.table} changed the range, and does not say which "
                     "records it holds: promoting could lose them or count them twice.",
-                    untouched="Production is as before; staging is kept.",
-                    next_step="find out who wrote it, then plan again from the present state",
+                    state="Production is as before; staging is kept.",
+                    hint="find out who wrote it, then plan again from the present state",
                     snapshot=commit.snapshot,
                 )
 
@@ -180,8 +180,8 @@ class Promotion:
             f"The contract of run {run} says `live: none`, but {writer} committed snapshot {other.snapshot} to "
             f"{target.table} after base snapshot {target.base}. It may hold records that staging holds too: they would "
             "count twice.",
-            untouched="Production is as before; staging is kept.",
-            next_step=f"stop the writer, then `anabranch cancel {run}` and plan again from the present state",
+            state="Production is as before; staging is kept.",
+            hint=f"stop the writer, then `anabranch cancel {run}` and plan again from the present state",
             run=run,
             snapshot=other.snapshot,
             base=target.base,
@@ -191,8 +191,8 @@ class Promotion:
         if self.staging.snapshot != self._validated.snapshot:
             raise StagingChangedError(
                 f"Staging of run {self.lease.run_id} has changed since it was validated.",
-                untouched="Production is as before.",
-                next_step=f"anabranch validate {self.lease.run_id}",
+                state="Production is as before.",
+                command=f"anabranch validate {self.lease.run_id}",
                 validated=self._validated.snapshot,
                 now=self.staging.snapshot,
             )

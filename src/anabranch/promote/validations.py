@@ -50,9 +50,9 @@ def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
         found = f"the last one rejected snapshot {last['staging']}" if last else "staging was never validated"
         raise NotValidatedError(
             f"Run {run_id} has no accepted validation: {found}.",
-            untouched=f"The run is {state}; {plan.target.table} is unchanged by this command.",
-            next_step=f"anabranch {'describe' if last else 'retry'} {run_id}",
+            state=f"The run is {state}; {plan.target.table} is unchanged by this command.",
+            command=f"anabranch {'describe' if last else 'retry'} {run_id}",
             run=run_id,
-            state=state,
+            run_state=state,
         )
     return ValidatedRun(plan, judged.staging)

@@ -68,9 +68,9 @@ def rehearsal_slices(plan: Plan, most: int | None = None) -> RehearsalSlices:
 def _joined(pieces: Sequence[Slice]) -> Slice:
     """As many of them from the first on as lie next to each other in every partition."""
     whole = pieces[0]
-    for piece in pieces[1:]:
-        if any(p in whole.offsets and whole.offsets[p][1] != start for p, (start, _) in piece.offsets.items()):
+    for slice_ in pieces[1:]:
+        if any(p in whole.offsets and whole.offsets[p][1] != start for p, (start, _) in slice_.offsets.items()):
             break
-        offsets = {p: (whole.offsets.get(p, each)[0], each[1]) for p, each in piece.offsets.items()}
+        offsets = {p: (whole.offsets.get(p, each)[0], each[1]) for p, each in slice_.offsets.items()}
         whole = replace(whole, offsets={**whole.offsets, **offsets})
     return whole

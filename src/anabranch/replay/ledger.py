@@ -200,8 +200,8 @@ def _tiling(accounts: Sequence[SliceAccount], slices: Sequence[Slice]) -> Iterat
 def _by_partition(slices: Iterable[Slice]) -> dict[int, list[tuple[int, int]]]:
     found: dict[int, list[tuple[int, int]]] = {}
     for each in slices:
-        for partition, piece in each.offsets.items():
-            found.setdefault(partition, []).append(piece)
+        for partition, slice_ in each.offsets.items():
+            found.setdefault(partition, []).append(slice_)
     return {partition: sorted(pieces) for partition, pieces in found.items()}
 
 
@@ -218,5 +218,5 @@ def _uncovered(wanted: Sequence[tuple[int, int]], pieces: Sequence[tuple[int, in
             yield at, end
 
 
-def _text(piece: Slice) -> str:
-    return ", ".join(f"{p}: [{start}, {end})" for p, (start, end) in sorted(piece.offsets.items()))
+def _text(slice_: Slice) -> str:
+    return ", ".join(f"{p}: [{start}, {end})" for p, (start, end) in sorted(slice_.offsets.items()))

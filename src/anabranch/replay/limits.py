@@ -66,8 +66,8 @@ class Limits:
         if start is not None:
             raise WindowNotOpenError(
                 f"The contract's window opens at {format_moment(start)}.",
-                untouched=STAGED,
-                next_step=f"anabranch retry {self.lease.run_id} after that",
+                state=STAGED,
+                hint=f"anabranch retry {self.lease.run_id} after that",
                 opens=format_moment(start),
             )
 
@@ -84,8 +84,8 @@ class Limits:
             self.lease.transition(Event.CANCEL, {"reason": "its deadline has passed", **miss.document()})
         raise DeadlineMissedError(
             f"The deadline {format_moment(miss.deadline)} has passed, and the contract says {miss.choice}.",
-            untouched=STAGED,
-            next_step=_after(miss, self.lease.run_id),
+            state=STAGED,
+            hint=_after(miss, self.lease.run_id),
             choice=miss.choice,
         )
 
@@ -129,8 +129,8 @@ class Limits:
         run = self.lease.run_id
         raise OverBudgetError(
             f"Run {run} has cost {bill.amount:,.4f} {bill.currency} so far, and its budget is {self.budget:,.4f}.",
-            untouched=STAGED,
-            next_step=f"`anabranch cancel {run}`, or `anabranch gates override cost {run} --reason …`, then "
+            state=STAGED,
+            hint=f"`anabranch cancel {run}`, or `anabranch gates override cost {run} --reason …`, then "
             f"`anabranch retry {run}`",
             spent=round(bill.amount, 6),
             budget=self.budget,

@@ -71,22 +71,22 @@ class SliceWriter(Protocol):
     def limit(self, bytes_per_second: int | None) -> None:
         """Limit all reading from now on, of slices that are being read too. Called from any thread."""
 
-    def progress(self, piece: Slice) -> SliceProgress:
+    def progress(self, slice_: Slice) -> SliceProgress:
         """How far the slice is now. Called from any thread."""
 
-    def prepare(self, piece: Slice) -> None:
+    def prepare(self, slice_: Slice) -> None:
         """Put together what this slice has in common with all others, if it is anything. Nothing is read."""
 
-    def begin(self, piece: Slice) -> None:
+    def begin(self, slice_: Slice) -> None:
         """Read and transform the slice ahead of its turn, if the writer can. Nothing is committed. Asked in order."""
 
-    def await_read(self, piece: Slice) -> None:
+    def await_read(self, slice_: Slice) -> None:
         """Return when the slice, if it was begun, needs only its commit, or has failed. `write` raises the error."""
 
     def let_go(self) -> None:
         """Leave nothing of what was begun and not written. Nothing is read for it when this returns."""
 
-    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+    def write(self, slice_: Slice, staging: Staging) -> SliceDone:
         """Read the slice's offsets, transform, and commit rows and ledger to the staging branch in one commit."""
 
 
@@ -107,10 +107,10 @@ class RunObserver(Protocol):
     def remaining(self, slices: Sequence[Slice]) -> None:
         """The slices that are not in staging yet, one by one as they will be replayed. Before the first of them."""
 
-    def slice_progress(self, piece: Slice, progress: SliceProgress) -> None:
+    def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
         """How far the slice at hand is. About once a second."""
 
-    def slice_done(self, piece: Slice, done: SliceDone, seconds: float) -> None: ...
+    def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None: ...
 
     def resting(self, seconds: float, reason: str) -> None: ...
 
@@ -164,9 +164,9 @@ class Replayer:
             with self.services:
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
                 self._through_outages(lambda _attempt: self._heed_rate())
-                self.watch.remaining([piece for _, piece in remaining])
-                for number, (lane, piece) in enumerate(remaining, start=1):
-                    end = self._through_outages(partial(self._next, lane, piece, remaining[number : number + AHEAD]))
+                self.watch.remaining([slice_ for _, slice_ in remaining])
+                for number, (lane, slice_) in enumerate(remaining, start=1):
+                    end = self._through_outages(partial(self._next, lane, slice_, remaining[number : number + AHEAD]))
                     if end is not None:
                         return end
                 self._through_outages(lambda _attempt: self.guard.check())
@@ -201,16 +201,16 @@ class Replayer:
         raise AssertionError("attempts do not end")
 
     def _next(
-        self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
     ) -> ReplayEnd | None:
         """One slice, or how to end instead of it."""
         end = self._obey() or self.limits()
         if end is not None:
             return end
-        if attempt == 1 or piece.id not in self._settled(lane):
+        if attempt == 1 or slice_.id not in self._settled(lane):
             self.guard.check()
-            with polled(partial(self._look, lane, piece), POLL_SECONDS):
-                self._one(lane, piece, following, attempt)
+            with polled(partial(self._look, lane, slice_), POLL_SECONDS):
+                self._one(lane, slice_, following, attempt)
         return None
 
     def _pause(self, outage: OutageError) -> None:
@@ -252,16 +252,16 @@ class Replayer:
         return there
 
     def _one(
-        self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
     ) -> None:
         again = (f"attempt-{attempt}",) if attempt > 1 else ()
-        intent = "/".join((lane.staging.of, piece.id, f"e{self.lease.epoch}", *again))
+        intent = "/".join((lane.staging.of, slice_.id, f"e{self.lease.epoch}", *again))
         mark = self.services.mark()
-        entry = self.lease.record_intent(lane.step, {"slice": piece.id}, intent=intent)
+        entry = self.lease.record_intent(lane.step, {"slice": slice_.id}, intent=intent)
         started = self.clock.now()
         try:
-            self._begin_ahead(lane, piece, following)
-            done = lane.writer.write(piece, lane.staging)
+            self._begin_ahead(lane, slice_, following)
+            done = lane.writer.write(slice_, lane.staging)
         except AnabranchError as error:
             if self.services.silent_since(mark):
                 raise  # the intent stays open: once the services answer, the table shows what became of it
@@ -273,11 +273,11 @@ class Replayer:
             entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()}
         )
         seconds = self.clock.now() - started
-        self.watch.slice_done(piece, done, seconds)
+        self.watch.slice_done(slice_, done, seconds)
 
-    def _look(self, lane: ReplayVariant, piece: Slice) -> None:
+    def _look(self, lane: ReplayVariant, slice_: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
-        self.watch.slice_progress(piece, lane.writer.progress(piece))
+        self.watch.slice_progress(slice_, lane.writer.progress(slice_))
         self._heed_rate()
 
     def _heed_rate(self) -> Controls:
@@ -286,20 +286,22 @@ class Replayer:
             lane.writer.limit(controls.bytes_per_second)
         return controls
 
-    def _begin_ahead(self, lane: ReplayVariant, piece: Slice, following: Sequence[tuple[ReplayVariant, Slice]]) -> None:
+    def _begin_ahead(
+        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
+    ) -> None:
         """Begin the slice at hand and those that follow.
 
         Under a limit only one follows, while the slice at hand is committed, and none if a pause was requested: a pause
         waits for what was begun, and under a limit that takes long.
         """
-        lane.writer.begin(piece)
+        lane.writer.begin(slice_)
         if self._heed_rate().bytes_per_second is not None:
-            lane.writer.await_read(piece)
+            lane.writer.await_read(slice_)
             controls = self._heed_rate()
             stopping = controls.pause or controls.cancel or self.watch.interrupted()
             following = following[: 0 if stopping else 1]
-        for lane, piece in following:
-            lane.writer.begin(piece)
+        for lane, slice_ in following:
+            lane.writer.begin(slice_)
 
     def _let_go(self) -> None:
         for lane in self.lanes:

@@ -28,8 +28,8 @@ class OutageError(AnabranchError):
         super().__init__(
             f"{over.service} does not answer since {over.since:%Y-%m-%d %H:%M:%S} UTC "
             f"({roughly(now - over.since)}): run {run} is paused.",
-            untouched="Production is unchanged. Slices that were committed to staging stay there.",
-            next_step=f"anabranch retry {run}",
+            state="Production is unchanged. Slices that were committed to staging stay there.",
+            command=f"anabranch retry {run}",
             service=over.service,
             since=over.since.isoformat(),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 class Outcome(str, Enum):
@@ -55,8 +55,8 @@ class IntentConflictError(AnabranchError):
         had = entry.outcome.value if entry.outcome else "open"
         super().__init__(
             f"The journal already has {entry.id!r} ({entry.step}, {had}), which {attempted} would contradict.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"anabranch log {entry.run_id}",
+            state=NOTHING_CHANGED,
+            command=f"anabranch log {entry.run_id}",
             run=entry.run_id,
             intent=entry.id,
             outcome=had,
@@ -69,7 +69,7 @@ class IntentUnknownError(AnabranchError):
     def __init__(self, intent: str) -> None:
         super().__init__(
             f"The journal has no intent {intent!r}, so no outcome can be recorded for it.",
-            untouched=NOTHING_TOUCHED,
-            next_step="anabranch log RUN",
+            state=NOTHING_CHANGED,
+            command="anabranch log RUN",
             intent=intent,
         )

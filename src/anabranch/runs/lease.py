@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class LeaseHeldError(AnabranchError):
         expires = "" if lease.expires_at is None else lease.expires_at.isoformat()
         super().__init__(
             f"Run {lease.run_id} is being worked on by {lease.holder} (epoch {lease.epoch}) until {expires} at least.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"wait for it, or see `anabranch status {lease.run_id}`",
+            state=NOTHING_CHANGED,
+            hint=f"wait for it, or see `anabranch status {lease.run_id}`",
             run=lease.run_id,
             holder=lease.holder,
             epoch=lease.epoch,
@@ -55,8 +55,8 @@ class SupersededError(AnabranchError):
         now = "nobody holds it now" if lease.holder is None else f"{lease.holder} holds it now"
         super().__init__(
             f"Epoch {epoch} may no longer change run {lease.run_id}: it is at epoch {lease.epoch}, and {now}.",
-            untouched="The change was refused. Work of the present holder goes on.",
-            next_step=f"anabranch status {lease.run_id}",
+            state="The change was refused. Work of the present holder goes on.",
+            command=f"anabranch status {lease.run_id}",
             run=lease.run_id,
             epoch=epoch,
             current_epoch=lease.epoch,

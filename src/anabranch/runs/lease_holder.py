@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.runs.run_lease import LEASE_DURATION
 
 LEASE_VARIABLE = "ANABRANCH_LEASE_SECONDS"
@@ -53,8 +53,8 @@ def lease_time() -> timedelta:
     if not re.fullmatch(r"\d+(\.\d+)?", said) or float(said) == 0:
         raise LeaseTimeError(
             f"{LEASE_VARIABLE}={said} is not a number of seconds.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"unset {LEASE_VARIABLE}: the default is {LEASE_DURATION.total_seconds():.0f} seconds",
+            state=NOTHING_CHANGED,
+            hint=f"unset {LEASE_VARIABLE}: the default is {LEASE_DURATION.total_seconds():.0f} seconds",
         )
     return timedelta(seconds=float(said))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.states import TRANSITIONS, Event, State
 
@@ -86,8 +86,8 @@ class RunUnknownError(AnabranchError):
     def __init__(self, run_id: str) -> None:
         super().__init__(
             f"There is no run {run_id!r} in this project's database.",
-            untouched=NOTHING_TOUCHED,
-            next_step="anabranch list",
+            state=NOTHING_CHANGED,
+            command="anabranch list",
             run=run_id,
         )
 
@@ -99,8 +99,8 @@ class RunIdTakenError(AnabranchError):
     def __init__(self, run_id: str) -> None:
         super().__init__(
             f"The run id {run_id!r} belongs to a run of another contract.",
-            untouched=NOTHING_TOUCHED,
-            next_step="submit again under a new id",
+            state=NOTHING_CHANGED,
+            hint="submit again under a new id",
             run=run_id,
         )
 
@@ -115,11 +115,11 @@ class RangeHeldError(AnabranchError):
         super().__init__(
             f"Run {holder.id} ({holder.state.value}, by {holder.author}) holds {holder.target}, "
             f"which overlaps what was asked for: {wanted}.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"anabranch {'cancel' if (holder.state, Event.CANCEL) in TRANSITIONS else 'close'} {holder.id}; "
+            state=NOTHING_CHANGED,
+            hint=f"anabranch {'cancel' if (holder.state, Event.CANCEL) in TRANSITIONS else 'close'} {holder.id}; "
             f"anabranch status {holder.id} says where it stands",
             run=holder.id,
-            state=holder.state.value,
+            run_state=holder.state.value,
             table=wanted.table,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 class State(str, Enum):
@@ -125,9 +125,9 @@ def next_state(state: State, event: Event) -> State:
         legal = [each.value for each in legal_events(state)]
         raise IllegalTransitionError(
             f"A run that is {state.value} can't {event.value}; it can {' or '.join(legal) or 'do nothing more'}.",
-            untouched=NOTHING_TOUCHED,
-            next_step="anabranch status RUN",
-            state=state.value,
+            state=NOTHING_CHANGED,
+            command="anabranch status RUN",
+            run_state=state.value,
             event=event.value,
             legal=legal,
         )

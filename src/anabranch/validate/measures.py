@@ -112,7 +112,7 @@ class Spots:
     """Known records, looked for among the staged rows."""
 
     file: str
-    asked: int = 0
+    expected: int = 0
     problems: tuple[str, ...] = ()
     """Lines that could not be looked for, and why."""
     missing: tuple[Difference, ...] = ()

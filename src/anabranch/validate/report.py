@@ -161,8 +161,8 @@ def require_accepted(report: Report) -> None:
     raise ValidationRejectedError(
         f"Validation rejected staging snapshot {report.staging} of run {report.run} "
         f"after it caught up with live. {checks}.",
-        untouched=f"{report.table} is unchanged by run {report.run}; staging is kept, and the run is rejected.",
-        next_step=f"anabranch describe {report.run}",
+        state=f"{report.table} is unchanged by run {report.run}; staging is kept, and the run is rejected.",
+        command=f"anabranch describe {report.run}",
         run=report.run,
         staging=report.staging,
         failed=[result.check for result in failed],

@@ -115,7 +115,7 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
         run.replay(lease, Onlooker(lambda _: factors.expire(second)))
     [branch] = run.target.branches(run.run_id)
     assert times(scene, 2, 2) > scene.rows(branch) > Counter(), "one slice, in which SQL has looked up the same"
-    assert "plan anew" in refused.value.next_step
+    assert "plan anew" in refused.value.remedy
     with pytest.raises(LookupUnreadableError, match=f"no snapshot {second}"):
         plan_backfill(scene.project_context, contract, now=NOW)
     edited(contract, lookups={"factors": {"asOf": "2025-06-01T00:00:00Z"}})

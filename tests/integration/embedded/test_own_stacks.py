@@ -118,7 +118,7 @@ def another_cluster_id_stops_the_start_and_is_told(second: KafkaForTests) -> Non
         second.stack.up()
 
     assert "7" in caught.value.what.partition("last words:")[2]
-    assert str(layout.log(1)) in caught.value.next_step
+    assert str(layout.log(1)) in caught.value.remedy
     identity.write_text(right)
     assert second.stack.up().all_running
 

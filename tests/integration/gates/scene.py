@@ -77,7 +77,7 @@ class Scene:
         planned = plan_backfill(project_context, contract, now=now)
         with project_context.store() as store:
             yield BackfillRun(
-                project_context, store, submit(store, planned.plan, planned.asked.contract, now=now, actor="ann").id
+                project_context, store, submit(store, planned.plan, planned.request.contract, now=now, actor="ann").id
             )
 
     def topic(self) -> str:

@@ -59,5 +59,5 @@ def test_once_they_have_expired_the_rollback_is_refused_and_names_the_tag(target
     expire(target)
     with pytest.raises(RollbackHistoryGoneError) as refused:
         target.later(STAGING)
-    assert "ab_r1_before" in refused.value.untouched
-    assert "rollback.horizon" in refused.value.next_step
+    assert "ab_r1_before" in refused.value.state
+    assert "rollback.horizon" in refused.value.remedy

@@ -48,7 +48,7 @@ def test_advice_follows_what_is_so(plan_shop: Shop, capsys: pytest.CaptureFixtur
     consumer = Consumer({"bootstrap.servers": shop.kafka.bootstrap, "group.id": "billing", **QUIET})
     consumer.commit(offsets=[TopicPartition(topic, 0, 100)], asynchronous=False)
     consumer.close()
-    untouched = shop.fingerprint()
+    state = shop.fingerprint()
 
     first = advised(shop, contract, capsys)
     assert first["recommended"] == "backfill"
@@ -64,7 +64,7 @@ def test_advice_follows_what_is_so(plan_shop: Shop, capsys: pytest.CaptureFixtur
     tolerated = advised(shop, contract, capsys, "--affected-rows", "1", "--tolerate", "5%")
     assert tolerated["recommended"] == "accept"
     assert "1 of 20 rows (5.00%)" in tolerated["reason"]
-    assert shop.fingerprint() == untouched, "advice changes nothing"
+    assert shop.fingerprint() == state, "advice changes nothing"
 
     # Live is restarted by the code on disk: then it has two codes in its history, and the newer is the right one.
     project_context = open_project(shop.folder)

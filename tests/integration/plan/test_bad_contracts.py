@@ -128,8 +128,8 @@ def test_bad_contract(
     printed = capsys.readouterr()
     error = json.loads(printed.err)["error"]
     assert error["code"] == code, printed.err
-    assert phrase in error["what"] + error["next"], printed.err
-    assert error["untouched"].startswith("Nothing was changed.")
+    assert phrase in error["what"] + str(error["command"]) + str(error["hint"]), printed.err
+    assert error["state"].startswith("Nothing was changed.")
     assert printed.out == ""
     assert not out.exists()
     assert world.fingerprint() == before

@@ -36,7 +36,7 @@ class Run:
     def check(self, needed: Ranges | None = None) -> None:
         plan = self.planned.plan
         project_context = open_project(self.shop.folder)
-        present = ProjectInputs(project_context, self.planned.asked.pipeline, plan)
+        present = ProjectInputs(project_context, self.planned.request.pipeline, plan)
         DriftGuard(
             plan,
             present,
@@ -104,7 +104,7 @@ def test_the_run_stops(run: Run, change: Callable[[Run], None], code: str) -> No
     with pytest.raises(AnabranchError) as stopped:
         run.check()
     assert stopped.value.code == code
-    assert "Production is as before" in stopped.value.untouched
+    assert "Production is as before" in stopped.value.state
 
 
 def test_added_partitions_are_told_and_the_run_goes_on(run: Run) -> None:

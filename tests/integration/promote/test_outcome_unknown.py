@@ -68,8 +68,8 @@ def test_a_promotion_whose_answer_is_lost_says_so_and_the_same_command_finds_out
     error = lost.value
     assert error.code == "promote.outcome-unknown"
     assert "run1-promote-1 on shop.orders is unknown" in error.what
-    assert error.untouched.startswith("Unknown: ")
-    assert error.next_step == "anabranch promote run1"
+    assert error.state.startswith("Unknown: ")
+    assert error.remedy == "anabranch promote run1"
     assert error.cause == "OperationalError", "named, not quoted"
     assert scene.state() is State.PROMOTING
 
@@ -84,7 +84,7 @@ def test_a_rollback_whose_answer_is_lost_says_so_and_the_same_command_finds_out(
     scene.shop.promote()
     with pytest.raises(OutcomeUnknownError) as lost:
         scene.act(scene.shop.rollback, cut)
-    assert lost.value.next_step == "anabranch rollback run1"
+    assert lost.value.remedy == "anabranch rollback run1"
     scene.catalog.return_()
     scene.shop.roll_back()
     assert (scene.shop.rows(), scene.state(), scene.commits()) == (BEFORE, State.ROLLED_BACK, 2)
@@ -102,7 +102,7 @@ def test_a_commit_that_the_control_database_did_not_record_is_reported_as_commit
     with pytest.raises(CommitUnrecordedError) as lost:
         scene.act(scene.shop.promotion, Cut.AFTER_COMMIT)
     assert scene.shop.rows() == AFTER
-    assert lost.value.untouched.startswith("shop.orders has the promote")
+    assert lost.value.state.startswith("shop.orders has the promote")
     assert "StoreUnreachableError" in str(lost.value.cause)
 
     scene.control.return_()

@@ -81,7 +81,7 @@ class Scene:
     folder: Path
     base: int
     schema: str
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    request: Mapping[str, Any] = field(default_factory=dict)
     """Of the contract's spec, beside what every contract has."""
     keys: Sequence[str] | None = ("order_id",)
 
@@ -156,7 +156,7 @@ class Scene:
             "reason": "a wrong rate",
             "owner": "shop",
             "rollback": {"authority": "shop"},
-            **self.asked,
+            **self.request,
         }
         document = {"apiVersion": "anabranch/v1", "kind": "Backfill", "metadata": {"name": "fix"}, "spec": spec}
         return Backfill.model_validate(document, context=Surroundings(self.folder))
@@ -176,7 +176,7 @@ class Scene:
         return Pipeline.model_validate(document, context=Surroundings(self.folder))
 
     def asking(self, folder: Path | None = None, **spec: Any) -> Scene:
-        return replace(self, asked=spec, folder=folder or self.folder)
+        return replace(self, request=spec, folder=folder or self.folder)
 
 
 def _offsets(orders: Sequence[Order]) -> dict[int, tuple[int, int]]:

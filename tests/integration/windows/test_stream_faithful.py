@@ -82,7 +82,7 @@ def test_killed_taken_over_and_resumed_it_gives_what_live_would_have_given(
 ) -> None:
     run = shop.plan_of(at(2), at(4), slices=2, strategy="stream-faithful")
     assert run.plan.stream is not None
-    assert [sum(end - start for start, end in piece.offsets.values()) for piece in run.plan.slices] == [12, 6, 6]
+    assert [sum(end - start for start, end in slice_.offsets.values()) for slice_ in run.plan.slices] == [12, 6, 6]
     listed = ["checkpoints", "revenue", "--project", str(shop.project_context.folder), "-o", "json"]
     assert main([*listed, "--before", "2025-06-01T02:00:00Z"]) == 0
     assert json.loads(capsys.readouterr().out)["last_good_stream"] == run.plan.stream.checkpoint
@@ -140,16 +140,16 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     shop: Revenue, model: AsLive
 ) -> None:
     capped = shop.plan_of(at(2), at(4), slices=1, strategy="stream-faithful", budget={"windowsPerBatch": 1})
-    assert [piece.width for piece in capped.plan.slices] == [12, 6, 0, 6, 0, 0], "some only close windows"
+    assert [slice_.width for slice_ in capped.plan.slices] == [12, 6, 0, 6, 0, 0], "some only close windows"
     report = shop.apply(capped)
     assert report.verdict is Verdict.ACCEPTED, [(r.check, r.found) for r in report.failed]
     faithful = between(shop.staged(capped), 1, 4)
     assert faithful == between(model.rows(1), 1, 4)
     line = capped.target.staged(max(capped.target.branches(capped.run_id)), capped.plan.root)
-    held = [{row[0] for row in between(shop.rows_at(piece.snapshot), 1, 4)} for piece in line]
+    held = [{row[0] for row in between(shop.rows_at(slice_.snapshot), 1, 4)} for slice_ in line]
     fresh = [len(now - before) for before, now in pairwise([set(), *held])]
     assert fresh == [1] * 6, "six windows of the range, one in a batch"
-    dropped = sum(account.filtered for piece in line for account in piece.ledger.accounts.values())
+    dropped = sum(account.filtered for slice_ in line for account in slice_.ledger.accounts.values())
     assert dropped == 2, "01:15 and 02:20 are in no window of the range, 01:40 is in one"
     shop.give_up(capped)
 
@@ -179,7 +179,7 @@ def test_code_that_keeps_another_state_is_refused_with_the_way_out(shop: Revenue
         run = shop.plan_of(at(2), at(4), slices=1, strategy="stream-faithful")
         with pytest.raises(OtherStateError) as told:
             shop.apply(run)
-        assert "batch-exact" in told.value.next_step
+        assert "batch-exact" in told.value.remedy
         shop.give_up(run)
     finally:
         file.write_text(right)

@@ -126,7 +126,7 @@ def test_a_manifest_that_cant_be_read_is_told_with_the_way_out(live: Live) -> No
     (live.kept.path("2-q-of-liv") / MANIFEST).write_text("{")
     with pytest.raises(KeptUnreadableError) as told:
         live.kept.all()
-    assert "remove the folder" in told.value.next_step
+    assert "remove the folder" in told.value.remedy
 
 
 def test_a_batch_that_is_not_done_is_no_place_to_cut(live: Live, tmp_path: Path) -> None:

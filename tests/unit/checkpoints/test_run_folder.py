@@ -85,5 +85,5 @@ def test_a_checkpoint_that_is_gone_or_another_one_is_refused_and_leaves_nothing(
     gone = replace(folder, start=replace(folder.start, checkpoint="9-q"))
     with pytest.raises(CheckpointGoneError, match="is gone") as told:
         gone.of(1, 0)
-    assert "anabranch cancel r1" in told.value.next_step
+    assert "anabranch cancel r1" in told.value.remedy
     assert newest_epoch(folder.folder) is None

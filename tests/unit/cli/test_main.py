@@ -25,7 +25,7 @@ class SampleError(AnabranchError):
 
 
 def _conflict() -> None:
-    error = SampleError("It broke.", untouched="The table is.", next_step="anabranch doctor", seq=7)
+    error = SampleError("It broke.", state="The table is.", command="anabranch doctor", seq=7)
     raise error from OSError("the cause underneath")
 
 
@@ -79,7 +79,7 @@ def test_our_error_is_told_in_four_lines_and_no_traceback(capsys: pytest.Capture
         "error     It broke.  [sample.conflict]",
         "cause     OSError: the cause underneath",
         "state     The table is.",
-        "next      anabranch doctor",
+        "run       anabranch doctor",
     ]
 
 
@@ -96,8 +96,9 @@ def test_for_machines_our_error_is_one_line_of_json_on_stderr(output: str, capsy
             "exit_code": 4,
             "what": "It broke.",
             "cause": "OSError: the cause underneath",
-            "untouched": "The table is.",
-            "next": "anabranch doctor",
+            "state": "The table is.",
+            "command": "anabranch doctor",
+            "hint": None,
             "fields": {"seq": 7},
         }
     }
@@ -112,7 +113,7 @@ def test_an_internal_error_claims_no_state_and_names_the_command_that_shows_it(
     assert said.splitlines() == [
         "error     Internal error: ZeroDivisionError: nobody saw it coming.  [unexpected]",
         "state     Unknown: run `anabranch status 20250601-ab12` before you retry.",
-        "next      anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
+        "run       anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
     ]
 
 

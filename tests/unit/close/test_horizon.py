@@ -52,7 +52,7 @@ def test_within_the_horizon_closing_is_refused_with_the_time_when_it_ends() -> N
         require_rollback_given_up("r1", horizon, AT + WEEK, forfeit=None)
     assert "until 2025-07-08 14:00:00 UTC" in refused.value.what
     assert refused.value.fields["ends_at"] == "2025-07-08T14:00:00+00:00"
-    assert 'anabranch close r1 --forfeit-rollback --reason "…"' in refused.value.next_step
+    assert 'anabranch close r1 --forfeit-rollback --reason "…"' in refused.value.remedy
 
 
 def test_a_reason_counts_within_the_horizon_only() -> None:

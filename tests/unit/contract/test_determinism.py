@@ -127,7 +127,7 @@ def test_a_call_is_refused_unless_the_pipeline_allows_it_by_name(project: Path) 
     with pytest.raises(NotRepeatableError) as refused:
         require_repeatable(plain, found)
     assert "transforms/orders.py:2" in refused.value.what
-    assert "run.uuid" in refused.value.next_step
+    assert "run.uuid" in refused.value.remedy
     transform = {"python": "transforms.orders:transform", "allow": ["uuid.uuid4"]}
     assert require_repeatable(pipeline(project, transform=transform), found) == found
     other = {"python": "transforms.orders:transform", "allow": ["rand"]}

@@ -71,7 +71,7 @@ def test_sql_is_kept_too_and_how_events_are_read_is_part_of_it(folder: Path, sto
 def test_what_is_not_kept_or_not_told_apart_is_refused_with_the_way_to_keep_it(folder: Path, store: CodeStore) -> None:
     with pytest.raises(CodeNotKeptError, match="kept are: none") as refused:
         store.load("a" * 64)
-    assert "anabranch live keep orders --from FOLDER" in refused.value.next_step
+    assert "anabranch live keep orders --from FOLDER" in refused.value.remedy
     store.keep(folder, pipeline(folder))
     store.keep(folder, pipeline(folder, eventTime={"field": "_timestamp"}))
     with pytest.raises(CodeNotKeptError, match="2 versions"):

@@ -24,7 +24,7 @@ def found_in(pipeline: Pipeline, folder: Path, source: str, helper: str = "") ->
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    return World.below(tmp_path_factory.mktemp("reaching") / "shop").asked().pipeline
+    return World.below(tmp_path_factory.mktemp("reaching") / "shop").request().pipeline
 
 
 @pytest.mark.parametrize(

@@ -32,5 +32,5 @@ def test_a_taken_port_is_refused_with_its_holder(which: str) -> None:
 
     assert str(port) in caught.value.what
     assert f"process {os.getpid()} (" in caught.value.what
-    assert "--new-ports" in caught.value.next_step
+    assert "--new-ports" in caught.value.remedy
     assert is_free(port)

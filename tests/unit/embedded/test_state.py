@@ -60,7 +60,7 @@ def test_a_state_that_is_cut_short_is_refused(tmp_path: Path, text: str) -> None
     with pytest.raises(StackStateUnreadableError) as caught:
         load(path)
 
-    assert str(path) in caught.value.next_step
+    assert str(path) in caught.value.remedy
 
 
 def test_ports_and_processes_change_without_touching_the_rest() -> None:

@@ -58,7 +58,7 @@ def good_facts(folder: Path) -> GateFacts:
         "live": {"maxLagRecords": 100, "maxLatency": "10s"},
         "quarantine": {"maxRecords": 10},
     }
-    asked = world.asked(pipe=pipe, **contract)
+    request = world.request(pipe=pipe, **contract)
     plan = world.plan([hourly(60)], **contract).plan
     proven = replace(plan, source=replace(plan.source, proof={0: Proof.MAP}))
     found: dict[str, dict[str, Any]] = {
@@ -72,8 +72,8 @@ def good_facts(folder: Path) -> GateFacts:
     return GateFacts(
         now=NOW,
         plan=proven,
-        contract=asked.backfill,
-        pipeline=asked.pipeline,
+        contract=request.backfill,
+        pipeline=request.pipeline,
         drifts=(),
         live=LiveReading(7, "group"),
         closing=ClosingReading("runs", None, 2**40, ChainVerdict(Anchor(0, GENESIS))),

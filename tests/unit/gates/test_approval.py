@@ -140,7 +140,7 @@ def test_every_reason_is_an_error_of_its_own_that_names_who_may_help(store: SqlR
         with pytest.raises(ApprovalError) as refused:
             require_approval(ApprovalStatus(approval, each), run)
         assert explain(approval, each) in refused.value.what
-        assert "somebody other than its author ann" in refused.value.next_step
+        assert "somebody other than its author ann" in refused.value.remedy
         codes.add(refused.value.code)
     assert len(codes) == len(ApprovalFlaw) == len(_KINDS)
     assert require_approval(ApprovalStatus(approval), run) is approval

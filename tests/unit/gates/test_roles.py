@@ -75,7 +75,7 @@ def test_what_they_refuse_and_whom_they_name() -> None:
         with pytest.raises(AnabranchError) as error:
             act()
         assert error.value.code == code
-        assert named in error.value.what + error.value.next_step
+        assert named in error.value.what + error.value.remedy
 
 
 def test_a_rollback_is_for_whom_roles_or_contract_name_and_an_override_for_all_others() -> None:
@@ -86,4 +86,4 @@ def test_a_rollback_is_for_whom_roles_or_contract_name_and_an_override_for_all_o
     assert needs_override(NAMED, "lead", "ops")
     error = not_rollback_authority(NAMED, "lead", "ops", RUN)
     assert "oncall or lead may roll back" in error.what
-    assert "anabranch rollback r1 --override --reason" in error.next_step
+    assert "anabranch rollback r1 --override --reason" in error.remedy

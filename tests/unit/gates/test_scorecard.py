@@ -41,11 +41,11 @@ def card(
 
 
 def test_yellow_passes_and_red_does_not() -> None:
-    require_open(card(GREEN, YELLOW), untouched="all")
+    require_open(card(GREEN, YELLOW), state="all")
     with pytest.raises(GateClosedError, match="cost is red: too much") as refused:
-        require_open(card(GREEN, RED), untouched="all")
-    assert "spend less" in refused.value.next_step
-    assert "anabranch gates override cost run1" in refused.value.next_step
+        require_open(card(GREEN, RED), state="all")
+    assert "spend less" in refused.value.remedy
+    assert "anabranch gates override cost run1" in refused.value.remedy
 
 
 @pytest.mark.parametrize("stakes", [SMALL, LARGE, DEV])
@@ -59,25 +59,25 @@ def test_a_failed_check_blocks_whatever_depends_on_it(stakes: Stakes, acknowledg
 def test_an_unknown_answer_blocks_what_is_high_volume_or_business_critical() -> None:
     for known in (False, True):
         with pytest.raises(GateClosedError, match="2,000,000 offsets exceed") as refused:
-            require_open(card(UNKNOWN, stakes=LARGE, acknowledged=known), untouched="all")
-        assert "anabranch rehearse -f CONTRACT" in refused.value.next_step
-        assert "anabranch gates override capacity run1" in refused.value.next_step
-    require_open(card(UNKNOWN, overrides={"capacity": OVERRIDE}), untouched="all")
+            require_open(card(UNKNOWN, stakes=LARGE, acknowledged=known), state="all")
+        assert "anabranch rehearse -f CONTRACT" in refused.value.remedy
+        assert "anabranch gates override capacity run1" in refused.value.remedy
+    require_open(card(UNKNOWN, overrides={"capacity": OVERRIDE}), state="all")
 
 
 def test_a_small_replay_passes_an_unknown_answer_once_it_is_acknowledged_by_name() -> None:
     with pytest.raises(GateClosedError) as refused:
-        require_open(card(UNKNOWN, stakes=SMALL), untouched="all")
-    assert "anabranch gates acknowledge run1" in refused.value.next_step
+        require_open(card(UNKNOWN, stakes=SMALL), state="all")
+    assert "anabranch gates acknowledge run1" in refused.value.remedy
     passed = card(UNKNOWN, stakes=SMALL, acknowledged=True)
-    require_open(passed, untouched="all")
+    require_open(passed, state="all")
     assert passed.colour is Colour.RED, "acknowledged is not green"
     assert passed.document()["gates"][0]["acknowledged"]["reason"] == "a few rows"
 
 
 def test_a_context_that_does_not_enforce_gates_acknowledges_by_itself() -> None:
     open_ = card(UNKNOWN, stakes=DEV)
-    require_open(open_, untouched="all")
+    require_open(open_, state="all")
     assert open_.to_acknowledge == (UNKNOWN,), "and puts it on record"
     assert card(UNKNOWN, stakes=DEV, acknowledged=True).to_acknowledge == ()
 
@@ -101,7 +101,7 @@ def test_what_is_high_volume() -> None:
 
 def test_red_that_is_answered_for_passes_and_stays_red() -> None:
     answered = card(GREEN, RED, overrides={"cost": OVERRIDE})
-    require_open(answered, untouched="all")
+    require_open(answered, state="all")
     assert answered.colour is Colour.RED
     assert answered.document()["gates"][1]["override"]["by"] == "ada"
     assert answered.document()["open"] is True
@@ -109,10 +109,10 @@ def test_red_that_is_answered_for_passes_and_stays_red() -> None:
 
 def test_what_must_be_green_may_not_be_yellow() -> None:
     with pytest.raises(GateClosedError, match="rollback is yellow"):
-        require_open(card(YELLOW), untouched="all", green=("rollback",))
-    require_open(card(replace(YELLOW, colour=Colour.GREEN)), untouched="all", green=("rollback",))
+        require_open(card(YELLOW), state="all", green=("rollback",))
+    require_open(card(replace(YELLOW, colour=Colour.GREEN)), state="all", green=("rollback",))
     answered = {"rollback": replace(OVERRIDE, gate="rollback")}
-    require_open(card(YELLOW, overrides=answered), untouched="all", green=("rollback",))
+    require_open(card(YELLOW, overrides=answered), state="all", green=("rollback",))
 
 
 def test_the_page_tells_all_and_loads_nothing() -> None:

@@ -34,14 +34,14 @@ class Repository:
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
     cut_short: bool = False
-    asked: list[str] = field(default_factory=list)
+    request: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
 def repository() -> Iterator[Repository]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            served.asked.append(self.path)
+            served.request.append(self.path)
             content = served.files.get(self.path)
             self.send_response(404 if content is None else 200)
             self.send_header("Content-Length", str(len(content or b"")))
@@ -121,19 +121,19 @@ def test_a_repository_that_is_away_is_told_as_such(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path, {"away": "http://127.0.0.1:9"})
     with pytest.raises(ArtifactUnavailableError) as away:
         cache.fetch([THING])
-    assert "dev fetch" in away.value.next_step
+    assert "dev fetch" in away.value.remedy
 
 
 def test_no_network_is_used_for_what_is_here(cache: ArtifactCache, repository: Repository) -> None:
     repository.files[PATH] = JAR
     cache.fetch([THING])
-    repository.asked.clear()
+    repository.request.clear()
 
     with no_connection():
         (path,) = cache.fetch([THING])
 
     assert path.read_bytes() == JAR
-    assert repository.asked == []
+    assert repository.request == []
 
 
 def test_progress_is_told_of_every_byte(cache: ArtifactCache, repository: Repository) -> None:

@@ -49,7 +49,7 @@ def test_no_java_is_told_with_the_command_that_installs_one(tmp_path: Path) -> N
     with pytest.raises(JavaMissingError) as missing:
         find_java({"PATH": str(tmp_path)})
     assert "no java on the PATH" in missing.value.what
-    assert missing.value.next_step == install_command()
+    assert missing.value.remedy == install_command()
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_java_that_will_not_do_is_told_by_its_version(says: str, told: str, tm
     with pytest.raises(JavaUnsupportedError) as wrong:
         find_java({"PATH": f"{tmp_path}:/bin"})
     assert told in wrong.value.what
-    assert install_command() in wrong.value.next_step
+    assert install_command() in wrong.value.remedy
 
 
 def test_a_java_that_can_not_be_run_is_no_traceback(tmp_path: Path) -> None:

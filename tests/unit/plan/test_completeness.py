@@ -75,11 +75,11 @@ def partition(chance: random.Random, orderly: bool) -> Partition:
 def zones_by_hand(chance: random.Random, log: Partition, covered: float) -> list[Zone]:
     """Any blocks, some missing, some doubled, some overlapping, with fine spans or one coarse one; some combined."""
     cuts = sorted({0, log.latest, *(chance.randrange(log.latest + 1) for _ in range(chance.choice((0, 2, 9))))})
-    pieces = [piece for piece in pairwise(cuts) if chance.random() < covered]
+    pieces = [slice_ for slice_ in pairwise(cuts) if chance.random() < covered]
     while pieces and chance.random() < 0.3:
         start = chance.choice(pieces)[0]
         pieces.append((start, chance.randrange(start, log.latest) + 1))
-    zones = [zone_by_hand(log, *piece, fine=chance.random() < 0.7) for piece in pieces]
+    zones = [zone_by_hand(log, *slice_, fine=chance.random() < 0.7) for slice_ in pieces]
     return list(combine(zones)) if chance.random() < 0.4 else zones
 
 
@@ -142,9 +142,9 @@ def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, 
     """What is read is where a zone has an event of the range and no other rules it out, or what no zone counts; and a
     little that is between two ranges."""
     nowhere = union(
-        piece
+        slice_
         for zone in zones
-        for piece in without(((zone.start, zone.end),), union((s.start, s.end) for s in touching(zone, moments)))
+        for slice_ in without(((zone.start, zone.end),), union((s.start, s.end) for s in touching(zone, moments)))
     )
     in_vain = common(found.ranges, nowhere)
     little = max(CELL, width(found.ranges) // BRIDGED)

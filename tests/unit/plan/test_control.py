@@ -71,7 +71,7 @@ def test_a_range_of_no_one_code_is_refused(
     with pytest.raises(ControlUnknownError) as refused:
         code_by(plan, *live, promoted=promoted)
     assert says in refused.value.what
-    assert "control: {code: DIGEST}" in refused.value.next_step
+    assert "control: {code: DIGEST}" in refused.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_control_is_in_the_plan_its_hash_and_its_steps(plan: Plan) -> None:
     [made] = [step for step in steps if isinstance(step, MakeControlStaging)]
     assert "never promoted" in describe(made)
     replays = [step.slice.id for step in steps if isinstance(step, ReplaySlice | ControlSlice)]
-    assert replays == [piece.id for piece in plan.slices for _ in range(2)]
+    assert replays == [slice_.id for slice_ in plan.slices for _ in range(2)]
 
 
 def test_a_control_reads_everything_once_more(world: World) -> None:
@@ -134,11 +134,11 @@ def test_lookups_are_in_the_plan_and_its_hash(plan: Plan) -> None:
 
 
 def test_asking_for_a_control_is_part_of_the_contract(world: World) -> None:
-    asked = world.asked()
-    plain, wanted = (with_control(asked.backfill, wanted=each) for each in (False, True))
-    assert plain == asked.backfill
+    request = world.request()
+    plain, wanted = (with_control(request.backfill, wanted=each) for each in (False, True))
+    assert plain == request.backfill
     assert contract_hash(as_plain(wanted)) != contract_hash(as_plain(plain))
-    assert contract_hash(as_plain(wanted)) == contract_hash(world.asked(control={"code": "live"}).contract)
+    assert contract_hash(as_plain(wanted)) == contract_hash(world.request(control={"code": "live"}).contract)
 
 
 def test_files_of_the_kept_code_are_looked_through_for_late_imports(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_an_estimate_rests_on_the_rehearsal_where_there_is_one(world: World) -> 
     found = expected_usage(planned.plan, planned.outlook, MEASURED, Stored(2, 1000), assume, 8, None)
     assert found is not None
     assert found.broker_bytes == planned.outlook.offsets * 100
-    seconds = sum(1.0 + piece.width * 0.001 for piece in planned.plan.slices)
+    seconds = sum(1.0 + slice_.width * 0.001 for slice_ in planned.plan.slices)
     validate = planned.plan.target.rows / 1e6 * 20
     assert found.core_seconds == pytest.approx((seconds + validate) * 2)
     assert found.storage_bytes == 2000

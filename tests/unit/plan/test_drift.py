@@ -89,8 +89,8 @@ def test_each_drift_is_found_alone_and_told(plan: Plan, now: ObservedInputs, exp
     assert check_drift(plan, now) == [expected]
     error = error_of(plan, expected)
     assert describe(expected) in error.what
-    assert "Production is as before" in error.untouched
-    assert error.next_step
+    assert "Production is as before" in error.state
+    assert error.remedy
     assert error.exit_code is ExitCode.CONFLICT
 
 
@@ -117,7 +117,7 @@ def test_the_lost_offsets_are_named(plan: Plan) -> None:
     error = error_of(plan, RetentionPassed({1: (119, 130)}))
     assert "partition 1: 119 to 129" in error.what
     assert error.fields["lost"] == {"1": [119, 130]}
-    assert "can't be promoted" in error.untouched
+    assert "can't be promoted" in error.state
 
 
 def test_once_all_is_staged_code_offsets_and_lookups_matter_no_more_where_a_range_is_replaced(plan: Plan) -> None:

@@ -37,7 +37,7 @@ def test_a_file_reads_back(planned: Planned, tmp_path: Path) -> None:
     write_plan_file(file, planned)
     found = read_plan_file(file)
     assert found.plan == planned.plan
-    assert found.contract == planned.asked.contract
+    assert found.contract == planned.request.contract
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     write_plan_file(file, planned)
     assert json.loads(file.read_text()) == document_of_planned(planned)

@@ -36,10 +36,10 @@ def state(snapshot: int, *position: int, topic: str = "u1") -> TableSnapshot:
 
 
 def plan(world: World, *, states: tuple[TableSnapshot, ...] = (), pipe: dict[str, Any] = UPSERT, **given: Any) -> Plan:
-    asked = {"range": SINCE, **given}
-    since = None if "everything" in asked["range"] or "sinceSnapshot" in asked["range"] else JUNE
-    target = {"partitions": WholeTable(None, since), "live": LIVE, "states": states, **asked.pop("target", {})}
-    return world.plan(asked.pop("logs", LOGS), target=target, pipe=pipe, **asked).plan
+    request = {"range": SINCE, **given}
+    since = None if "everything" in request["range"] or "sinceSnapshot" in request["range"] else JUNE
+    target = {"partitions": WholeTable(None, since), "live": LIVE, "states": states, **request.pop("target", {})}
+    return world.plan(request.pop("logs", LOGS), target=target, pipe=pipe, **request).plan
 
 
 def refused(world: World, **given: Any) -> PlanRefusedError:
@@ -96,7 +96,7 @@ def test_a_closed_range_of_an_order_is_refused_and_one_of_keys_is_told_where_it_
     closed = {"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-02T00:00:00Z"}}
     error = refused(world, pipe=ORDERED, range=closed)
     assert error.code == "plan.range-closed"
-    assert "from: 2025-06-01T00:00:00Z" in error.next_step
+    assert "from: 2025-06-01T00:00:00Z" in error.remedy
     planned = world.plan(LOGS, target={"partitions": WholeTable(None, JUNE), "live": LIVE}, pipe=UPSERT, range=closed)
     assert "merged-to-live" in {each.code for each in planned.outlook.cautions}
     assert plan(world, pipe=ORDERED).strategy is Strategy.RERUN_TAIL
@@ -104,14 +104,14 @@ def test_a_closed_range_of_an_order_is_refused_and_one_of_keys_is_told_where_it_
 
 def test_an_open_range_of_a_stateless_pipeline_is_refused(world: World) -> None:
     with pytest.raises(PlanRefusedError) as error:
-        world.asked(range=SINCE)
+        world.request(range=SINCE)
     assert error.value.code == "plan.range-not-closed"
 
 
 def test_ranges_by_offsets_say_nothing_of_keys(world: World) -> None:
     error = refused(world, range={"offsets": {"0": {"from": 0, "to": 10}}})
     assert error.code == "plan.range-not-by-event-time"
-    assert "sinceSnapshot" in error.next_step
+    assert "sinceSnapshot" in error.remedy
 
 
 def test_a_table_that_live_has_not_written_and_damage_it_has_not_reached_are_refused(world: World) -> None:

@@ -46,7 +46,7 @@ def test_an_unknown_position_is_refused_in_every_class(world: World, given: dict
     with pytest.raises(LivePositionUnknownError, match=r"no snapshot of shop\.orders records offsets") as refused:
         plan(world, live, **given)
     assert refused.value.code == "plan.live-position-unknown"
-    assert "`live: none`" in refused.value.next_step
+    assert "`live: none`" in refused.value.remedy
     assert ("(3 by another writer)" in refused.value.what) == bool(live.foreign)
     assert ("older ones have expired" in refused.value.what) == (not live.complete)
 
@@ -86,7 +86,7 @@ def test_a_table_with_live_s_commits_has_a_live_writer(world: World, given: dict
 
 
 def test_that_nothing_writes_to_the_table_is_part_of_the_contract_s_hash(world: World) -> None:
-    assert contract_hash(world.asked().contract) != contract_hash(world.asked(live="none").contract)
+    assert contract_hash(world.request().contract) != contract_hash(world.request(live="none").contract)
 
 
 def test_of_a_partition_without_a_record_of_the_range_nothing_can_count_twice(world: World) -> None:

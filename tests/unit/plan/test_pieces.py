@@ -21,18 +21,18 @@ def planned(world: World, ranges: dict[int, tuple[tuple[int, int], ...]], size: 
 
 
 def replayed(found: RehearsalSlices) -> list[Slice]:
-    return [*found.warm_up, *(piece for burst in found.bursts for piece in burst)]
+    return [*found.warm_up, *(slice_ for burst in found.bursts for slice_ in burst)]
 
 
 def offsets(found: RehearsalSlices) -> Counter[tuple[int, int]]:
-    pieces = {piece.id: piece for piece in (*replayed(found), found.taken_apart)}.values()
-    return Counter((p, each) for piece in pieces for p, ends in piece.offsets.items() for each in range(*ends))
+    pieces = {slice_.id: slice_ for slice_ in (*replayed(found), found.taken_apart)}.values()
+    return Counter((p, each) for slice_ in pieces for p, ends in slice_.offsets.items() for each in range(*ends))
 
 
 def test_slices_of_two_sizes_of_which_the_larger_is_the_plans(world: World) -> None:
     found = rehearsal_slices(planned(world, {0: ((0, 50_000),), 1: ((7, 50_007),)}, 4000, Strategy.REPLACE_RANGE))
-    assert [piece.width for piece in found.warm_up] == [1000]
-    assert [[piece.width for piece in burst] for burst in found.bursts] == [[1000] * 3, [LARGE * 1000] * 3]
+    assert [slice_.width for slice_ in found.warm_up] == [1000]
+    assert [[slice_.width for slice_ in burst] for burst in found.bursts] == [[1000] * 3, [LARGE * 1000] * 3]
     assert found.taken_apart.width == LARGE * 1000
     assert set(offsets(found).values()) == {1}
     assert min(each for _, each in offsets(found)) >= 20_000, "of the middle"
@@ -56,8 +56,8 @@ def test_a_small_range_is_rehearsed_as_far_as_it_goes(world: World, total: int) 
 def test_a_low_byte_rate_shrinks_the_slices_and_not_their_number(world: World) -> None:
     plan = planned(world, {0: ((0, 100_000),)}, 4000, Strategy.REPLACE_RANGE)
     found = rehearsal_slices(plan, most=2 * UNITS)
-    assert [[piece.width for piece in burst] for burst in found.bursts] == [[2] * 3, [2 * LARGE] * 3]
-    assert sum(piece.width for piece in replayed(found)) <= 2 * UNITS
+    assert [[slice_.width for slice_ in burst] for burst in found.bursts] == [[2] * 3, [2 * LARGE] * 3]
+    assert sum(slice_.width for slice_ in replayed(found)) <= 2 * UNITS
 
 
 def test_ranges_with_gaps_give_pieces_that_lie_inside_them(world: World) -> None:

@@ -52,7 +52,7 @@ def test_the_plan_reads_what_the_map_proves_and_says_so(world: World) -> None:
     assert found.outlook.map.amplification == 120 / 102
     assert dict(facts_of(found))["amplification"].startswith("1.18 ")
     assert [row[:3] for row in offsets_of(found)][:2] == [("0", "120", "170"), ("0", "460", "470")]
-    assert sum(piece.width for piece in found.plan.slices) == 120
+    assert sum(slice_.width for slice_ in found.plan.slices) == 120
     assert found.outlook.cautions == ()
 
 

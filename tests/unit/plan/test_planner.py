@@ -25,7 +25,7 @@ def refused(world: World, **arguments: Any) -> PlanRefusedError:
     with pytest.raises(PlanRefusedError) as caught:
         world.plan(**arguments)
     assert caught.value.exit_code is ExitCode.REFUSED
-    assert caught.value.next_step
+    assert caught.value.remedy
     return caught.value
 
 
@@ -35,7 +35,7 @@ def test_a_good_world_can_be_planned(world: World) -> None:
     assert plan.source.ranges == {0: ((119, 170),), 1: ((119, 170),)}
     assert plan.source.live == {0: 480, 1: 480}
     assert (plan.target.base, plan.target.files, plan.target.rows) == (7, 2, 48)
-    assert sum(piece.width for piece in plan.slices) == 102
+    assert sum(slice_.width for slice_ in plan.slices) == 102
 
 
 def test_a_range_is_widened_to_whole_partitions(world: World) -> None:
@@ -69,7 +69,7 @@ def test_windows_need_an_end_as_time_partitions_do(world: World) -> None:
 def test_a_range_that_is_not_of_event_time_is_refused(world: World, way: dict[str, Any], written: str) -> None:
     error = refused(world, range=way)
     assert error.code == "plan.range-not-by-event-time"
-    assert written in error.next_step
+    assert written in error.remedy
 
 
 def test_a_range_in_the_future_is_refused(world: World) -> None:
@@ -100,7 +100,7 @@ def test_a_table_that_another_pipeline_writes_is_refused(world: World) -> None:
 def test_columns_the_table_does_not_have_are_refused(world: World) -> None:
     error = refused(world, validation={"notNull": ["order_ids"]})
     assert error.code == "plan.column-unknown"
-    assert error.next_step == "write order_id"
+    assert error.remedy == "write order_id"
     assert refused(world, target={"columns": ("ordered_at",)}).code == "plan.column-unknown"
 
 
@@ -116,7 +116,7 @@ def test_a_start_that_retention_has_passed_is_refused_with_what_is_left(world: W
     assert error.code == "plan.retention-passed"
     assert "offsets 0 to 129 of partition 1" in error.what
     assert error.fields["missing"] == {"1": [0, 130]}
-    assert "from: 2025-06-02T00:00:00Z" in error.next_step
+    assert "from: 2025-06-02T00:00:00Z" in error.remedy
 
 
 def test_what_is_said_to_be_left_can_really_be_planned(world: World) -> None:
@@ -138,7 +138,7 @@ def test_everything_is_refused_when_the_topic_has_lost_its_beginning(world: Worl
 def test_a_partition_of_which_nothing_is_left_is_refused(world: World) -> None:
     error = refused(world, logs=[hourly(20), Log(hourly(20).records, gone=480)])
     assert error.code == "plan.retention-passed"
-    assert "archive" in error.next_step
+    assert "archive" in error.remedy
 
 
 def test_a_range_without_records_is_refused(world: World) -> None:

@@ -23,13 +23,13 @@ RANGES = st.dictionaries(
 @settings(max_examples=examples(200, 5_000), deadline=None)
 def test_every_offset_is_in_exactly_one_slice(ranges: dict[int, Intervals], size: int) -> None:
     slices = cut(ranges, size)
-    found = [(p, at) for piece in slices for p, (start, end) in piece.offsets.items() for at in range(start, end)]
+    found = [(p, at) for slice_ in slices for p, (start, end) in slice_.offsets.items() for at in range(start, end)]
     wanted = [(p, at) for p, each in sorted(ranges.items()) for start, end in each for at in range(start, end)]
     assert sorted(found, key=lambda each: each[0]) == wanted, "each once, and of a partition in order"
     assert ranges_of(slices) == ranges
-    assert len({piece.id for piece in slices}) == len(slices)
-    assert all(0 < piece.width <= size + len(ranges) for piece in slices)
-    assert [piece.id for piece in slices] == sorted(piece.id for piece in slices)
+    assert len({slice_.id for slice_ in slices}) == len(slices)
+    assert all(0 < slice_.width <= size + len(ranges) for slice_ in slices)
+    assert [slice_.id for slice_ in slices] == sorted(slice_.id for slice_ in slices)
 
 
 def test_the_usual_size_counts_all_ranges() -> None:

@@ -39,7 +39,7 @@ def mark(offset: int) -> int:
 
 
 def batches(world: World, **changes: object) -> tuple[LiveBatch, ...]:
-    window = world.asked(pipe={"class": "windowed", "window": WINDOW}).pipeline.spec.window
+    window = world.request(pipe={"class": "windowed", "window": WINDOW}).pipeline.spec.window
     assert window is not None
     found = []
     for number, start in enumerate(range(0, len(LOG.records), PER_BATCH)):
@@ -67,22 +67,22 @@ def planned(
     spec: Mapping[str, Any] | None = None,
     now: datetime = JUNE + timedelta(days=30),
 ) -> Planned:
-    asked = world.asked(
+    request = world.request(
         pipe={"class": "windowed", "window": WINDOW, "eventTime": {"field": "ordered_at", "slack": "1s"}},
         strategy="stream-faithful",
         range={"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-01T06:00:00Z"}},
         **(spec or {}),
     )
-    partitions = widen(TimeAxis("ordered_at", Grain.HOUR), asked.start or JUNE, asked.end or JUNE)
+    partitions = widen(TimeAxis("ordered_at", Grain.HOUR), request.start or JUNE, request.end or JUNE)
     live = LiveHistory({0: len(LOG.records)}, 1, True, frozenset(), 0, mark(len(LOG.records)))
-    target = world.target(asked, live=live, partitions=partitions, batches=tuple(told))
+    target = world.target(request, live=live, partitions=partitions, batches=tuple(told))
 
     def look(wanted: TimestampBounds) -> SourceFacts:
         return SourceFacts("shop.orders", "u1", {0: log.facts(wanted)}, SETTINGS, None)
 
-    span = reading(asked.pipeline.spec.window, partitions)
-    source = look(timestamp_bounds(span, asked.slack, everything=False))
-    return make_plan(asked, "c1", source, target, now=now, checkpoints=checkpoints, look=look)
+    span = reading(request.pipeline.spec.window, partitions)
+    source = look(timestamp_bounds(span, request.slack, everything=False))
+    return make_plan(request, "c1", source, target, now=now, checkpoints=checkpoints, look=look)
 
 
 def test_the_last_checkpoint_before_the_range_and_a_stop_by_itself(world: World) -> None:
@@ -144,7 +144,7 @@ def test_a_hole_in_lives_history_a_beginning_behind_the_range_and_lost_records_a
     holed = [batch for batch in told if batch.number != 20]
     with pytest.raises(NoStreamStartError, match="not all of live's commits since the checkpoint 9-q") as refused:
         planned(world, [kept(60)], holed)
-    assert "batch-exact" in refused.value.next_step
+    assert "batch-exact" in refused.value.remedy
     with pytest.raises(NoStreamStartError, match="not all of live's commits since live's beginning"):
         planned(world, [], told[1:])
     torn = [replace(batch, offsets={0: (7, 12)}) if batch.number == 1 else batch for batch in told]
@@ -161,9 +161,9 @@ def test_a_hole_in_lives_history_a_beginning_behind_the_range_and_lost_records_a
 def test_only_fixed_windows_can_be_replayed_as_a_stream(world: World) -> None:
     for name in ("stateless", "upsert"):
         with pytest.raises(StrategyIllegalError, match="a way to replay windows, and it has none"):
-            world.asked(pipe={"class": name}, strategy="stream-faithful")
+            world.request(pipe={"class": name}, strategy="stream-faithful")
     with pytest.raises(StrategyIllegalError):
-        world.asked(strategy="batch-exact")
+        world.request(strategy="batch-exact")
     session = {"kind": "session", "gap": "20m", "lateness": "10m"}
     with pytest.raises(SessionsByStreamError, match="would not know where to stop"):
-        world.asked(pipe={"class": "windowed", "window": session}, strategy="stream-faithful")
+        world.request(pipe={"class": "windowed", "window": session}, strategy="stream-faithful")

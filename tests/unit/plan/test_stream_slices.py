@@ -89,12 +89,12 @@ def test_slices_give_the_rows_that_live_gave_whatever_is_joined_or_capped(
     slices = cut_stream(batches[first:], replay.mark, declared, windows, size, cap)
     flat = [event for events in log for event in events]
     require_tiled(slices, batches[first].offsets[0][0], len(flat))
-    for piece in slices:
-        begins, end = piece.offsets[0]
+    for slice_ in slices:
+        begins, end = slice_.offsets[0]
         assert end - begins <= max(size, *map(len, log))
-        assert piece.closes is not None
+        assert slice_.closes is not None
         before = len(replay.written)
-        replay.batch(flat[begins:end], piece.closes)
+        replay.batch(flat[begins:end], slice_.closes)
         fired = [key for key, _ in replay.written[before:]]
         assert sum(milliseconds(partitions.start) <= key < milliseconds(partitions.end) for key in fired) <= cap
     assert Counter(replay.written) == Counter(live.written)
@@ -102,9 +102,9 @@ def test_slices_give_the_rows_that_live_gave_whatever_is_joined_or_capped(
 
 
 def require_tiled(slices: Sequence[Slice], start: int, end: int) -> None:
-    for piece in slices:
-        assert piece.offsets[0][0] == start
-        start = piece.offsets[0][1]
+    for slice_ in slices:
+        assert slice_.offsets[0][0] == start
+        start = slice_.offsets[0][1]
     assert start == end
 
 
@@ -123,7 +123,7 @@ def test_a_batch_that_says_nothing_of_late_events_or_counted_other_windows_begin
     ]
     windows = RangeWindows.of(hour, widen(AXIS, JUNE, JUNE + timedelta(hours=2)))
     slices = cut_stream(batches, 4, hour, windows, 100, 100)
-    assert [piece.offsets[0] for piece in slices] == [(5, 7), (7, 8), (8, 9), (9, 10)]
+    assert [slice_.offsets[0] for slice_ in slices] == [(5, 7), (7, 8), (8, 9), (9, 10)]
 
 
 def test_the_very_first_batch_stands_alone_since_spark_knows_of_none_before_it() -> None:
@@ -141,10 +141,10 @@ def test_batches_that_close_few_windows_are_joined_up_to_the_cap_and_need_no_bat
     ]
     windows = RangeWindows.of(hour, widen(AXIS, JUNE, JUNE + timedelta(hours=9)))
     slices = cut_stream(closing, marks[1], hour, windows, 100, 2)
-    assert [piece.offsets[0] for piece in slices] == [(2, 4), (4, 6), (6, 8)]
+    assert [slice_.offsets[0] for slice_ in slices] == [(2, 4), (4, 6), (6, 8)]
     one_jump = [LiveBatch("q", 2, "u", {0: (2, 8)}, marks[7], marks[1], 0, window_text(hour))]
     apart = cut_stream(one_jump, marks[1], hour, windows, 100, 4)
-    assert [(piece.offsets[0], piece.closes) for piece in apart] == [
+    assert [(slice_.offsets[0], slice_.closes) for slice_ in apart] == [
         ((2, 8), marks[5]),
         ((8, 8), marks[7]),
     ]

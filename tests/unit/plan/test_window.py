@@ -16,9 +16,9 @@ from anabranch.project.quantities import format_moment
 
 def told(world: World, live: Live | None = None, spec: dict[str, Any] | None = None, **changes: Any) -> Forecast:
     planned = world.plan([hourly(60)], **(spec or {}))
-    asked = planned.asked.backfill.spec
-    rate = None if asked.budget is None else asked.budget.bytes_per_second
-    return forecast(planned.plan, measured(**changes), asked.window, live or Live(), rate, NOW)
+    request = planned.request.backfill.spec
+    rate = None if request.budget is None else request.budget.bytes_per_second
+    return forecast(planned.plan, measured(**changes), request.window, live or Live(), rate, NOW)
 
 
 def codes(found: Forecast) -> set[str]:

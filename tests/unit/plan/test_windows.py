@@ -95,20 +95,20 @@ def test_split_is_the_range_once(first: int, total: int, count: int) -> None:
 def planned(
     world: World, logs: Sequence[Log], watermark: datetime, size: int | None = None, zones: ZoneMap = NO_MAP
 ) -> Planned:
-    asked = world.asked(pipe={"class": "windowed", "window": WINDOW})
+    request = world.request(pipe={"class": "windowed", "window": WINDOW})
     live = LiveHistory(
         {n: len(log.records) for n, log in enumerate(logs)}, 1, True, frozenset(), 0, milliseconds(watermark)
     )
-    partitions = widen(TimeAxis("ordered_at", Grain.HOUR), asked.start or JUNE, asked.end or JUNE)
-    target = world.target(asked, live=live, partitions=partitions)
+    partitions = widen(TimeAxis("ordered_at", Grain.HOUR), request.start or JUNE, request.end or JUNE)
+    target = world.target(request, live=live, partitions=partitions)
 
     def look(wanted: TimestampBounds) -> SourceFacts:
         facts = {number: log.facts(wanted) for number, log in enumerate(logs)}
         return SourceFacts("shop.orders", "u1", facts, None, None)
 
-    span = reading(asked.pipeline.spec.window, partitions)
-    source = look(timestamp_bounds(span, asked.slack, everything=False))
-    return make_plan(asked, "c1", source, target, now=NOW_, zones=zones, offsets_per_slice=size, look=look)
+    span = reading(request.pipeline.spec.window, partitions)
+    source = look(timestamp_bounds(span, request.slack, everything=False))
+    return make_plan(request, "c1", source, target, now=NOW_, zones=zones, offsets_per_slice=size, look=look)
 
 
 NOW_ = JUNE + timedelta(days=30)
@@ -121,15 +121,15 @@ def require_whole(plan: Plan, logs: Sequence[Log]) -> None:
     covered: Counter[tuple[int, int]] = Counter()
     window_runs = []
     assert isinstance(plan.target.partitions, PartitionRange)
-    for piece in plan.slices:
-        assert piece.windows is not None
-        for partition, (start, end) in piece.offsets.items():
-            assert any(since <= start < end <= until for since, until in piece.needed[partition])
+    for slice_ in plan.slices:
+        assert slice_.windows is not None
+        for partition, (start, end) in slice_.offsets.items():
+            assert any(since <= start < end <= until for since, until in slice_.needed[partition])
             covered.update((partition, offset) for offset in range(start, end))
-        part = PartitionRange(plan.target.partitions.axis, *piece.windows)
-        window_runs += [piece.windows] if part.first < part.after else []
+        part = PartitionRange(plan.target.partitions.axis, *slice_.windows)
+        window_runs += [slice_.windows] if part.first < part.after else []
         for partition, log in enumerate(logs):
-            read = piece.needed.get(partition, ())
+            read = slice_.needed.get(partition, ())
             for offset, record in enumerate(log.records):
                 assert record.event is not None
                 starts = windows_of(record.event, 60 * MINUTE, 20 * MINUTE)
@@ -189,7 +189,7 @@ def test_a_slice_reads_late_events_where_they_stand_and_not_all_that_is_between(
     (start, end), late = first.needed[0]
     assert (start, late) == (0, (5700, 5800))
     assert end < 300
-    assert all(late not in piece.needed[0] for piece in others[:-1])
+    assert all(late not in slice_.needed[0] for slice_ in others[:-1])
     assert isinstance(plan.target.partitions, PartitionRange)
     assert others[-1].offsets == {0: late}
     assert others[-1].windows == (plan.target.partitions.after, plan.target.partitions.after), "it computes none"
@@ -206,10 +206,10 @@ def test_windows_that_live_has_not_closed_are_refused(world: World) -> None:
     logs = [_log([(1500, 0)])]
     with pytest.raises(WindowsOpenError, match="watermark reaches"):
         planned(world, logs, JUNE + timedelta(days=2))
-    asked = world.asked(pipe={"class": "windowed", "window": WINDOW})
+    request = world.request(pipe={"class": "windowed", "window": WINDOW})
     silent = LiveHistory({0: 9}, 1, True, frozenset(), 0, watermark=None)
     with pytest.raises(WindowsOpenError, match="no commit of live"):
-        require_closed(asked, world.target(asked, live=silent))
+        require_closed(request, world.target(request, live=silent))
 
 
 def test_a_live_commit_into_windows_of_the_range_blocks_and_is_never_kept() -> None:

@@ -59,14 +59,14 @@ class Log:
         kept = enumerate(self.records[self.gone :], self.gone)
         return next((OffsetAtTime(at, each.timestamp) for at, each in kept if each.timestamp >= timestamp), None)
 
-    def facts(self, asked: TimestampBounds, samples: int | None = 10**9) -> PartitionFacts:
-        at_end = None if asked.end is None else self.found(asked.end)
+    def facts(self, request: TimestampBounds, samples: int | None = 10**9) -> PartitionFacts:
+        at_end = None if request.end is None else self.found(request.end)
         after_end = None
         if at_end is not None and samples is not None:
             on = enumerate(self.records[at_end.offset :], at_end.offset)
             after_end = tuple(OffsetAtTime(at, each.timestamp) for at, each in on if not each.marker)[:samples]
         end = len(self.records)
-        at_start = None if asked.start is None else self.found(asked.start)
+        at_start = None if request.start is None else self.found(request.start)
         return PartitionFacts(self.gone, end, end, self.found(0), at_start, at_end, after_end, 100 * end)
 
 
@@ -122,13 +122,13 @@ class World:
         write_project(plan_project(folder, "shop"))
         return cls(folder)
 
-    def asked(self, *, now: datetime = NOW, pipe: Mapping[str, Any] | None = None, **spec: Any) -> BackfillRequest:
+    def request(self, *, now: datetime = NOW, pipe: Mapping[str, Any] | None = None, **spec: Any) -> BackfillRequest:
         return resolve_request(contract(self.folder, **spec), pipeline(self.folder, **(pipe or {})), now)
 
-    def target(self, asked: BackfillRequest, **changes: Any) -> TargetFacts:
+    def target(self, request: BackfillRequest, **changes: Any) -> TargetFacts:
         partitions = everything(AXIS)
-        if asked.start is not None and asked.end is not None:
-            partitions = widen(AXIS, asked.start, asked.end)
+        if request.start is not None and request.end is not None:
+            partitions = widen(AXIS, request.start, request.end)
         facts: dict[str, Any] = {
             "table": "shop.orders",
             "base": 7,
@@ -141,8 +141,8 @@ class World:
         }
         return TargetFacts(**{**facts, **changes})
 
-    def source(self, asked: BackfillRequest, logs: Sequence[Log], target: TargetFacts, **changes: Any) -> SourceFacts:
-        window = timestamp_bounds(target.partitions, asked.slack, everything=asked.everything)
+    def source(self, request: BackfillRequest, logs: Sequence[Log], target: TargetFacts, **changes: Any) -> SourceFacts:
+        window = timestamp_bounds(target.partitions, request.slack, everything=request.everything)
         facts: dict[str, Any] = {
             "topic": "shop.orders",
             "uuid": "u1",
@@ -164,11 +164,13 @@ class World:
         **spec: Any,
     ) -> Planned:
         """Unless told otherwise, live has written everything there is."""
-        asked = self.asked(now=now, **spec)
+        request = self.request(now=now, **spec)
         at_the_end = LiveHistory({n: len(log.records) for n, log in enumerate(logs)}, 1, True, frozenset(), 0)
-        stands = NO_LIVE if asked.no_live_writer else at_the_end
-        table = self.target(asked, **{"live": stands, **(target or {})})
-        return make_plan(asked, code, self.source(asked, logs, table, **(source or {})), table, now=now, zones=zones)
+        stands = NO_LIVE if request.no_live_writer else at_the_end
+        table = self.target(request, **{"live": stands, **(target or {})})
+        return make_plan(
+            request, code, self.source(request, logs, table, **(source or {})), table, now=now, zones=zones
+        )
 
 
 def hourly(days: int, start: datetime = JUNE - timedelta(days=5)) -> Log:

@@ -24,4 +24,4 @@ def test_a_folder_of_that_name_is_no_project(tmp_path: Path) -> None:
         find_project_folder(tmp_path)
 
     assert caught.value.code == "project.not-found"
-    assert "anabranch init" in caught.value.next_step
+    assert "anabranch init" in caught.value.remedy

@@ -141,8 +141,8 @@ def test_an_account_that_does_not_balance_is_named(
 
 
 def test_an_account_narrower_than_its_offsets_is_named() -> None:
-    piece = Slice("s00000", {0: (10, 20)})
-    [found] = conservation([SliceAccount(piece, {0: Account(9, output=9, rows=9)})], [piece])
+    slice_ = Slice("s00000", {0: (10, 20)})
+    [found] = conservation([SliceAccount(slice_, {0: Account(9, output=9, rows=9)})], [slice_])
     assert found.what == "accounts for 9 offsets of [10, 20), 10 wide"
 
 
@@ -168,8 +168,8 @@ def test_an_event_that_gave_a_row_cant_have_given_none() -> None:
 
 
 def test_a_partition_without_an_account_is_named() -> None:
-    piece = Slice("s00000", {0: (10, 20), 1: (0, 5)})
-    [found] = conservation([SliceAccount(piece, {0: Account(10, output=10, rows=10)})], [piece])
+    slice_ = Slice("s00000", {0: (10, 20), 1: (0, 5)})
+    [found] = conservation([SliceAccount(slice_, {0: Account(10, output=10, rows=10)})], [slice_])
     assert found.where == "s00000, partition 1"
 
 

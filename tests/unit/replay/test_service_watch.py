@@ -87,5 +87,5 @@ def test_at_the_limit_the_work_is_cancelled_and_waiting_ends_with_the_service_s_
     error = given_up.value
     assert error.what.startswith("Kafka does not answer since ")
     assert "run r1 is paused" in error.what
-    assert error.next_step == "anabranch retry r1"
+    assert error.remedy == "anabranch retry r1"
     assert error.on_record["service"] == "Kafka"

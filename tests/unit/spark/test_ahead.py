@@ -17,14 +17,14 @@ class Maker:
     def __init__(self) -> None:
         self.steps: list[str] = []
 
-    def query(self, piece: Slice) -> str:
-        self.steps.append(f"query of {piece.id}")
-        return f"the one of {piece.id}"
+    def query(self, slice_: Slice) -> str:
+        self.steps.append(f"query of {slice_.id}")
+        return f"the one of {slice_.id}"
 
-    def make(self, piece: Slice, query: str) -> str:
-        assert query == f"the one of {piece.id}"
-        self.steps.append(f"files of {piece.id}")
-        return f"files of {piece.id}"
+    def make(self, slice_: Slice, query: str) -> str:
+        assert query == f"the one of {slice_.id}"
+        self.steps.append(f"files of {slice_.id}")
+        return f"files of {slice_.id}"
 
 
 def fail(*_: object) -> str:
@@ -34,8 +34,8 @@ def fail(*_: object) -> str:
 def test_a_slice_is_begun_once_and_given_away_once() -> None:
     maker = Maker()
     ahead = Prefetch(maker.query, maker.make)
-    for piece in (FIRST, SECOND, SECOND):
-        ahead.begin(piece)
+    for slice_ in (FIRST, SECOND, SECOND):
+        ahead.begin(slice_)
     assert ahead.take(SECOND) == "files of s00001"
     assert ahead.take(FIRST) == "files of s00000"
     assert sorted(step for step in maker.steps if "files" in step) == ["files of s00000", "files of s00001"]
@@ -48,21 +48,21 @@ def test_a_slice_is_begun_once_and_given_away_once() -> None:
 def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() -> None:
     maker, queried, second, go_on = Maker(), Event(), Event(), Event()
 
-    def query(piece: Slice) -> str:
-        found = maker.query(piece)
-        if piece is THIRD:
+    def query(slice_: Slice) -> str:
+        found = maker.query(slice_)
+        if slice_ is THIRD:
             queried.set()
         return found
 
-    def slow(piece: Slice, query: str) -> str:
-        if piece is SECOND:
+    def slow(slice_: Slice, query: str) -> str:
+        if slice_ is SECOND:
             second.set()
-        assert piece is THIRD or go_on.wait(PATIENCE)
-        return maker.make(piece, query)
+        assert slice_ is THIRD or go_on.wait(PATIENCE)
+        return maker.make(slice_, query)
 
     ahead = Prefetch(query, slow)
-    for piece in (FIRST, SECOND, THIRD):
-        ahead.begin(piece)
+    for slice_ in (FIRST, SECOND, THIRD):
+        ahead.begin(slice_)
     assert second.wait(PATIENCE)
     assert queried.wait(PATIENCE)
     assert maker.steps == ["query of s00000", "query of s00001", "query of s00002"]
@@ -84,14 +84,14 @@ def test_an_error_comes_up_when_the_slice_is_taken(faulty: str) -> None:
 def test_what_is_let_go_is_waited_for_and_dropped() -> None:
     maker, dropped, running, go_on = Maker(), list[str](), Event(), Event()
 
-    def slow(piece: Slice, query: str) -> str:
+    def slow(slice_: Slice, query: str) -> str:
         running.set()
         assert go_on.wait(PATIENCE)
-        return maker.make(piece, query)
+        return maker.make(slice_, query)
 
     ahead = Prefetch(maker.query, slow)
-    for piece in (FIRST, SECOND, THIRD):
-        ahead.begin(piece)
+    for slice_ in (FIRST, SECOND, THIRD):
+        ahead.begin(slice_)
     assert running.wait(PATIENCE)
     letting_go = Thread(target=ahead.let_go, args=(dropped.append,))
     letting_go.start()

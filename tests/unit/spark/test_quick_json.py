@@ -111,7 +111,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(FunctionsNotCompiledError) as refused:
         functions_jar(find_java(), (), tmp_path)
 
-    assert "ANABRANCH_CACHE" in refused.value.next_step
+    assert "ANABRANCH_CACHE" in refused.value.remedy
 
 
 def test_they_are_compiled_once(tmp_path: Path) -> None:

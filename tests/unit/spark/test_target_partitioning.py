@@ -96,7 +96,7 @@ def test_a_table_that_is_partitioned_otherwise_is_refused(make: Make) -> None:
     make('["days(ordered_at)", "bucket(16, order_id)"]')
     with pytest.raises(OtherPartitioningError, match=r"is partitioned by days\(ordered_at\), bucket") as refused:
         make("hour")
-    assert 'partitionBy: ["days(ordered_at)", "bucket(16, order_id)"]' in refused.value.next_step
+    assert 'partitionBy: ["days(ordered_at)", "bucket(16, order_id)"]' in refused.value.remedy
     for other in ("[days(ordered_at)]", '["days(ordered_at)", "bucket(8, order_id)"]'):
         with pytest.raises(OtherPartitioningError):
             make(other)

@@ -23,7 +23,7 @@ FIRST = ordinal(Grain.HOUR, START)
 RANGE = PartitionRange(TimeAxis("ordered_at", Grain.HOUR), FIRST, FIRST + 2)
 COLUMNS = (Column(1, "order_id", "string", True), Column(2, "amount", "decimal(18, 2)", False))
 SLICES = (Slice("s00000", {0: (0, 10)}), Slice("s00001", {0: (10, 20)}))
-ACCOUNTS = tuple(SliceAccount(piece, {0: Account(10, output=8, filtered=2, rows=8)}) for piece in SLICES)
+ACCOUNTS = tuple(SliceAccount(slice_, {0: Account(10, output=8, filtered=2, rows=8)}) for slice_ in SLICES)
 BUCKETS = {FIRST: Checksum(8, 1, 1), FIRST + 1: Checksum(8, 2, 2)}
 MEASURES = Measures(
     base=Side(1, COLUMNS, BUCKETS),

@@ -44,16 +44,16 @@ PASSED, WARNED, FAILED = CheckOutcome.PASSED, CheckOutcome.WARNED, CheckOutcome.
     [(16, "0%", PASSED), (17, "0%", FAILED), (17, "6%", PASSED), (17, "5%", FAILED), (15, "7%", PASSED)],
 )
 def test_rows_expected(rows: int, tolerance: str, outcome: CheckOutcome) -> None:
-    asked = contract(expect={"rows": rows, "tolerance": tolerance})
-    result, _ = counts.check(evidence(asked=asked))
+    request = contract(expect={"rows": rows, "tolerance": tolerance})
+    result, _ = counts.check(evidence(request=request))
     assert (result.check, result.outcome) == ("rows expected", outcome)
     assert result.found.startswith("16 rows")
 
 
 def test_a_tolerance_is_exact_at_its_edge() -> None:
-    asked = contract(expect={"rows": 1000, "tolerance": "0.1%"})
+    request = contract(expect={"rows": 1000, "tolerance": "0.1%"})
     for rows, outcome in ((1001, PASSED), (999, PASSED), (1002, FAILED), (998, FAILED)):
-        result, _ = counts.check(evidence(asked=asked, staged=Side(2, COLUMNS, {1: Checksum(rows)})))
+        result, _ = counts.check(evidence(request=request, staged=Side(2, COLUMNS, {1: Checksum(rows)})))
         assert result.outcome is outcome, rows
 
 
@@ -130,12 +130,12 @@ def test_a_schema_that_moved_since_the_plan_is_refused() -> None:
 
 def test_known_records() -> None:
     assert spot.check(evidence()) == ()
-    assert only(spot.check, evidence(spots=Spots("known.jsonl", asked=3))).outcome is PASSED
+    assert only(spot.check, evidence(spots=Spots("known.jsonl", expected=3))).outcome is PASSED
     assert only(spot.check, evidence(spots=Spots("known.jsonl"))).outcome is WARNED
     pair = Difference({"a": 1}, None)
-    missed = only(spot.check, evidence(spots=Spots("known.jsonl", asked=3, missing=(pair,), missed=1)))
+    missed = only(spot.check, evidence(spots=Spots("known.jsonl", expected=3, missing=(pair,), missed=1)))
     assert (missed.outcome, missed.found, missed.pairs) == (FAILED, "2 of 3 records found", (pair,))
-    broken = only(spot.check, evidence(spots=Spots("known.jsonl", asked=3, problems=("line 4 is …",))))
+    broken = only(spot.check, evidence(spots=Spots("known.jsonl", expected=3, problems=("line 4 is …",))))
     assert (broken.outcome, broken.sample) == (FAILED, ({"problem": "line 4 is …"},))
 
 

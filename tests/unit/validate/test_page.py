@@ -82,7 +82,7 @@ def hostile_report(text: str) -> Report:
         run=text,
         differences=Differences(True, (FIRST,), (Difference(row, {**row, text: "other"}), Difference(None, row))),
         duplicates=Duplicates((text,), count=1, sample=(row,)),
-        spots=Spots(text, asked=1, problems=(text,), missing=(Difference(row, None),), missed=1),
+        spots=Spots(text, expected=1, problems=(text,), missing=(Difference(row, None),), missed=1),
         queries=(QueryRun(text, text, error=text), QueryRun("rows", text, sample=(row,))),
         staged=staged(first=9),
     )

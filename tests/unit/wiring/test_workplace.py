@@ -117,7 +117,7 @@ def test_an_embedded_kafka_that_is_down_is_told_with_the_command(project: Path) 
     project_context = opened(project)
     with pytest.raises(StackDownError) as down:
         _ = project_context.kafka
-    assert "anabranch dev up" in down.value.next_step
+    assert "anabranch dev up" in down.value.remedy
     assert not project_context.state.exists()
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from anabranch.adapters.checkpoints.copying import copy_cut, made_whole
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
 from anabranch.project.atomic_write import atomic_write
 
@@ -69,7 +69,7 @@ def _read(folder: Path) -> StreamCheckpoint:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise KeptUnreadableError(
             f"The kept checkpoint {folder} does not say what it is.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"remove the folder {folder}: replays then start from another one",
+            state=NOTHING_CHANGED,
+            hint=f"remove the folder {folder}: replays then start from another one",
             checkpoint=str(folder),
         ) from error

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anabranch.adapters.checkpoints.log import is_committed
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _VERSION = re.compile(r"\.?(\d+)\.(?:delta|snapshot)(?:\.crc)?")
 """A file of one version of the state. Batch N leaves version N + 1."""
@@ -93,8 +93,8 @@ def _require_state(source: Path, state: Path, batch: int) -> None:
 def _incomplete(source: Path, batch: int, why: str) -> CheckpointIncompleteError:
     return CheckpointIncompleteError(
         f"The checkpoint {source} can't be copied as it was after batch {batch}: {why}.",
-        untouched=NOTHING_TOUCHED,
-        next_step="`anabranch checkpoints PIPELINE` lists those that are kept whole",
+        state=NOTHING_CHANGED,
+        hint="`anabranch checkpoints PIPELINE` lists those that are kept whole",
         checkpoint=str(source),
         batch=batch,
     )

@@ -69,8 +69,8 @@ class RunFolder:
             raise CheckpointGoneError(
                 f"Live's checkpoint {self.start.checkpoint}, which the plan starts from, is "
                 + ("gone." if found is None else "another one than the plan has seen."),
-                untouched="Production is as before, and so is what is staged.",
-                next_step=f"`anabranch cancel {self.run}` and plan anew, with a longer state.keep in the pipeline",
+                state="Production is as before, and so is what is staged.",
+                hint=f"`anabranch cancel {self.run}` and plan anew, with a longer state.keep in the pipeline",
                 run=self.run,
                 checkpoint=self.start.checkpoint,
             )

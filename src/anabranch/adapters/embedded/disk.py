@@ -7,6 +7,7 @@ import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from anabranch.adapters.embedded.errors import DATA_KEPT, DiskFullError, ReadOnlyError
 from anabranch.adapters.embedded.layout import Layout
@@ -40,14 +41,14 @@ def refuse_full(folder: Path, free: int, least_free: int = LEAST_FREE) -> None:
         raise _full(folder, f"{_mb(free)} are free, and a broker needs {_mb(least_free)}", free=free)
 
 
-def refusal(folder: Path, error: OSError, untouched: str = DATA_KEPT) -> DiskFullError | ReadOnlyError:
+def refusal(folder: Path, error: OSError, state: str = DATA_KEPT) -> DiskFullError | ReadOnlyError:
     """What a failed write means to the user."""
     if error.errno in FULL:
-        return _full(folder, "nothing more can be written", untouched)
+        return _full(folder, "nothing more can be written", state)
     return ReadOnlyError(
         f"{folder} can't be written: {error.strerror or error}.",
-        untouched=untouched,
-        next_step=f"give yourself the right to write to {folder}, or work on a copy of the project elsewhere",
+        state=state,
+        hint=f"give yourself the right to write to {folder}, or work on a copy of the project elsewhere",
         folder=str(folder),
     )
 
@@ -64,11 +65,11 @@ def used(folder: Path) -> int:
     return total
 
 
-def _full(folder: Path, why: str, untouched: str = DATA_KEPT, **fields: object) -> DiskFullError:
+def _full(folder: Path, why: str, state: str = DATA_KEPT, **fields: Any) -> DiskFullError:
     return DiskFullError(
         f"The disk of {folder} is full: {why}.",
-        untouched=untouched,
-        next_step=f"free some space on the disk of {folder}, then `anabranch dev up`",
+        state=state,
+        hint=f"free some space on the disk of {folder}, then `anabranch dev up`",
         folder=str(folder),
         **fields,
     )

@@ -34,8 +34,8 @@ def format_data(layout: Layout, cluster_id: str, nodes: Sequence[int], java: Jav
         if tool.returncode != 0:
             raise FormatFailedError(
                 f"The data folder of broker {node} could not be formatted. Kafka's tool said:\n{said.strip()}",
-                untouched="No broker was started, and no folder that held data was written to.",
-                next_step="mend what the tool complains of, then `anabranch dev up`",
+                state="No broker was started, and no folder that held data was written to.",
+                hint="mend what the tool complains of, then `anabranch dev up`",
                 node=node,
             )
 

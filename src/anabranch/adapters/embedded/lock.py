@@ -37,8 +37,8 @@ def _wait(descriptor: int, path: Path, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise StackBusyError(
                 "Another `anabranch dev` command is still at work in this project.",
-                untouched=DATA_KEPT,
-                next_step="wait for it to end, then look with `anabranch dev status`",
+                state=DATA_KEPT,
+                hint="wait for it to end, then look with `anabranch dev status`",
                 lock=str(path),
             )
         time.sleep(POLL_SECONDS)

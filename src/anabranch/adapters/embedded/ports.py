@@ -54,8 +54,8 @@ def taken(port: int) -> PortTakenError:
     who = holder(port)
     return PortTakenError(
         f"Port {port} on {HOST} belongs to this project's broker, but {who or 'another process'} holds it.",
-        untouched="Every topic's data are as they were.",
-        next_step="stop that process, or let the broker move: `anabranch dev up --new-ports`",
+        state="Every topic's data are as they were.",
+        hint="stop that process, or let the broker move: `anabranch dev up --new-ports`",
         port=port,
         holder=who,
     )

@@ -122,8 +122,8 @@ def stop(processes: Sequence[psutil.Process], patience: float) -> None:
         pids = ", ".join(str(p.pid) for p in stuck)
         raise StopFailedError(
             f"Process {pids} does not end, not even when killed: the system is still busy with it.",
-            untouched="Every acknowledged record is in the broker's data folder.",
-            next_step="look at the disk (`dmesg`), then `anabranch dev down` again",
+            state="Every acknowledged record is in the broker's data folder.",
+            hint="look at the disk (`dmesg`), then `anabranch dev down` again",
             pids=[p.pid for p in stuck],
         )
 
@@ -137,8 +137,8 @@ def _signal(processes: Sequence[psutil.Process], verb: str) -> None:
         except psutil.AccessDenied as error:
             raise NotOurProcessError(
                 f"Broker process {process.pid} was started by another user and can't be stopped by this one.",
-                untouched="It goes on running, and its data are as they were.",
-                next_step="run `anabranch dev down` as the user who started it",
+                state="It goes on running, and its data are as they were.",
+                hint="run `anabranch dev down` as the user who started it",
                 pid=process.pid,
             ) from error
 

@@ -24,8 +24,8 @@ def recover(layout: Layout) -> Stack | None:
     if len(clusters) != 1 or "" in clusters:
         raise StackStateUnreadableError(
             f"The data folders below {layout.kafka} belong to different clusters.",
-            untouched=DATA_KEPT,
-            next_step=f"keep the broker-N folders of one cluster below {layout.kafka} and move the others away",
+            state=DATA_KEPT,
+            hint=f"keep the broker-N folders of one cluster below {layout.kafka} and move the others away",
             clusters=sorted(clusters),
         )
     nodes = sorted(int(identity["node.id"]) for identity in identities)

@@ -98,8 +98,8 @@ class EmbeddedKafka:
         if stack is None or not self._find(stack):
             raise StackDownError(
                 "The project's embedded Kafka is not up.",
-                untouched=DATA_KEPT,
-                next_step="`anabranch dev up` starts it; `anabranch dev status` says how it is",
+                state=DATA_KEPT,
+                hint="`anabranch dev up` starts it; `anabranch dev status` says how it is",
                 folder=str(self._layout.folder),
             )
         return ",".join(f"{HOST}:{b.ports.client}" for b in stack.brokers)
@@ -127,22 +127,22 @@ class EmbeddedKafka:
             if self._find(stack):
                 raise StackRunningError(
                     "A broker that is up can't change its ports.",
-                    untouched=DATA_KEPT,
-                    next_step="`anabranch dev down`, then `anabranch dev up --new-ports`",
+                    state=DATA_KEPT,
+                    hint="`anabranch dev down`, then `anabranch dev up --new-ports`",
                 )
             stack = stack.with_ports(ports.choose(len(stack.brokers)))
         self._save(stack)
         return stack
 
-    def _count_refused(self, has: int, asked: int | None) -> BrokerCountError:
+    def _count_refused(self, has: int, request: int | None) -> BrokerCountError:
         return BrokerCountError(
-            f"This project's stack has {has} broker{'s' if has > 1 else ''}, and {asked} were asked for. "
+            f"This project's stack has {has} broker{'s' if has > 1 else ''}, and {request} were asked for. "
             "The number is fixed when the data folders are formatted.",
-            untouched=DATA_KEPT,
-            next_step=f"`anabranch dev up` for the stack as it is; or, to begin anew WITHOUT its topics: "
-            f"`anabranch dev down`, remove {self._layout.kafka}, then `anabranch dev up --brokers {asked}`",
+            state=DATA_KEPT,
+            hint=f"`anabranch dev up` for the stack as it is; or, to begin anew WITHOUT its topics: "
+            f"`anabranch dev down`, remove {self._layout.kafka}, then `anabranch dev up --brokers {request}`",
             brokers=has,
-            asked=asked,
+            request=request,
         )
 
     def _adopt(self, stack: Stack, found: dict[int, psutil.Process]) -> Stack:
@@ -167,13 +167,13 @@ class EmbeddedKafka:
         for broker in stack.brokers:
             stopped = stopped.with_process(broker.node, None)
         if stopped != stack:
-            self._save(stopped, untouched="Every broker is stopped and its data are kept; only the record is old.")
+            self._save(stopped, left_as="Every broker is stopped and its data are kept; only the record is old.")
 
-    def _save(self, stack: Stack, untouched: str = DATA_KEPT) -> None:
+    def _save(self, stack: Stack, left_as: str = DATA_KEPT) -> None:
         try:
             state.save(self._layout.state, stack)
         except OSError as error:
-            raise disk.refusal(self._layout.folder, error, untouched) from error
+            raise disk.refusal(self._layout.folder, error, left_as) from error
 
     def _status(self, broker: Broker, living: psutil.Process | None) -> BrokerStatus:
         port = broker.ports.client

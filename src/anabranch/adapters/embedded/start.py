@@ -91,8 +91,8 @@ def _died(layout: Layout, broker: Broker, log_size: int) -> AnabranchError:
     said = "\n".join(f"  {line}" for line in words) or "  (it said nothing)"
     return BrokerDiedError(
         f"Broker {broker.node} died while it was starting. Its last words:\n{said}",
-        untouched="Its data are as they were, and brokers that are up stay up.",
-        next_step=f"mend what {layout.log(broker.node)} complains of, then `anabranch dev up`",
+        state="Its data are as they were, and brokers that are up stay up.",
+        hint=f"mend what {layout.log(broker.node)} complains of, then `anabranch dev up`",
         node=broker.node,
         log=str(layout.log(broker.node)),
     )
@@ -102,8 +102,8 @@ def _late(layout: Layout, waiting: Sequence[Broker], patience: float) -> BrokerS
     nodes = ", ".join(str(b.node) for b in waiting)
     return BrokerStartTimeoutError(
         f"After {patience:.0f} s broker {nodes} does not answer yet.",
-        untouched="The processes go on starting, and every topic's data are as they were.",
-        next_step=f"`anabranch dev status` in a while; if it stays so, read {layout.log(waiting[0].node)}, "
+        state="The processes go on starting, and every topic's data are as they were.",
+        hint=f"`anabranch dev status` in a while; if it stays so, read {layout.log(waiting[0].node)}, "
         "then `anabranch dev down` and `anabranch dev up`",
         nodes=[b.node for b in waiting],
     )

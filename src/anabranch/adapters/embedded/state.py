@@ -93,7 +93,7 @@ def _broker(row: object) -> Broker:
 def _unreadable(path: Path) -> StackStateUnreadableError:
     return StackStateUnreadableError(
         f"{path} is not something this version of Anabranch wrote.",
-        untouched="Brokers and their data are as they were.",
-        next_step=f"remove {path} and run `anabranch dev up`: the brokers are found again by their data",
+        state="Brokers and their data are as they were.",
+        hint=f"remove {path} and run `anabranch dev up`: the brokers are found again by their data",
         path=str(path),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -33,8 +33,8 @@ class IcebergCatalog:
             # Whatever the catalog's client raises may quote its settings, so the cause is named and not quoted.
             raise CatalogUnreachableError(
                 f"The catalog {self.name} could not be opened ({type(error).__name__}).",
-                untouched=NOTHING_TOUCHED,
-                next_step="anabranch doctor",
+                state=NOTHING_CHANGED,
+                command="anabranch doctor",
                 catalog=self.name,
             ) from None
 

@@ -46,8 +46,8 @@ def probe_catalog(catalog: IcebergCatalog, unique: str) -> CatalogProbe:
         left = _remove(catalog, opened, namespace)
         raise CatalogRefusedError(
             f"The catalog {catalog.name} did not let a scratch table be written" + _named(left),
-            untouched="No table of yours was touched.",
-            next_step="let this user create and drop namespaces and tables, and write below the warehouse",
+            state="No table of yours was touched.",
+            hint="let this user create and drop namespaces and tables, and write below the warehouse",
             catalog=catalog.name,
             left_behind=list(left),
         ) from error

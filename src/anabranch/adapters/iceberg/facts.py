@@ -17,7 +17,7 @@ from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.iceberg.partitioning import require_partitioning
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.errors import NOTHING_TOUCHED
+from anabranch.errors import NOTHING_CHANGED
 from anabranch.plan.ports import LiveHistory, TargetFacts
 from anabranch.plan.request import BackfillRequest
 from anabranch.plan.strategies.event_windows import first_touched
@@ -33,11 +33,11 @@ class IcebergTables:
 
     catalog: Catalog
 
-    def measure(self, asked: BackfillRequest) -> TargetFacts:
-        name, pipeline = asked.pipeline.spec.target.table, asked.pipeline.metadata.name
+    def measure(self, request: BackfillRequest) -> TargetFacts:
+        name, pipeline = request.pipeline.spec.target.table, request.pipeline.metadata.name
         table = IcebergTarget(self.catalog, name).load()
-        require_partitioning(table, asked.pipeline.spec)
-        partitions = _part(table, asked)
+        require_partitioning(table, request.pipeline.spec)
+        partitions = _part(table, request)
         head = table.current_snapshot()
         files = [] if head is None else list(files_in(table, head.snapshot_id, partitions).values())
         return TargetFacts(
@@ -49,21 +49,21 @@ class IcebergTables:
             files=len(files),
             rows=sum(file.record_count for file in files),
             live=live_history(table, head, pipeline),
-            states=states(table, pipeline) if asked.strategy.whole_table else (),
+            states=states(table, pipeline) if request.strategy.whole_table else (),
             batches=tuple(live_batches(table, head.snapshot_id, pipeline))
-            if head is not None and asked.strategy is Strategy.STREAM
+            if head is not None and request.strategy is Strategy.STREAM
             else (),
         )
 
 
-def _part(table: Table, asked: BackfillRequest) -> TargetPart:
-    if asked.strategy.whole_table:
-        return WholeTable(shown_axis(table, asked.pipeline.spec.event_time.field), asked.start)
+def _part(table: Table, request: BackfillRequest) -> TargetPart:
+    if request.strategy.whole_table:
+        return WholeTable(shown_axis(table, request.pipeline.spec.event_time.field), request.start)
     axis = usable_axis(table)
-    if asked.start is None or asked.end is None:
+    if request.start is None or request.end is None:
         return everything(axis)
-    window = asked.pipeline.spec.window
-    return widen(axis, asked.start if window is None else first_touched(window, asked.start), asked.end)
+    window = request.pipeline.spec.window
+    return widen(axis, request.start if window is None else first_touched(window, request.start), request.end)
 
 
 def usable_axis(table: Table) -> TimeAxis:
@@ -73,8 +73,8 @@ def usable_axis(table: Table) -> TimeAxis:
     if not isinstance(kind, TimestampType | TimestamptzType):
         raise NotPartitionedByTimeError(
             f"{'.'.join(table.name())} is partitioned by {axis.column}, which is a {kind} and not a timestamp.",
-            untouched=NOTHING_TOUCHED,
-            next_step="partition the target by the hour, day, month or year of a timestamp column",
+            state=NOTHING_CHANGED,
+            hint="partition the target by the hour, day, month or year of a timestamp column",
         )
     return axis
 

@@ -14,7 +14,7 @@ from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Tr
 from pyiceberg.types import TimestamptzType
 
 from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, manifests_of, may_hold, within
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def time_axis(table: Table) -> TimeAxis:
             return TimeAxis(table.schema().find_field(field.source_id).name, grain)
     raise NotPartitionedByTimeError(
         f"{'.'.join(table.name())} is not partitioned by the hour, day, month or year of a time column.",
-        untouched=NOTHING_TOUCHED,
-        next_step="partition the target by time: a range can only be replaced as whole partitions",
+        state=NOTHING_CHANGED,
+        hint="partition the target by time: a range can only be replaced as whole partitions",
     )
 
 
@@ -103,8 +103,8 @@ def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, D
         if task.delete_files:
             raise RowDeletesError(
                 f"{'.'.join(table.name())} has row-level deletes in the range, which belong to files we would move.",
-                untouched=NOTHING_TOUCHED,
-                next_step="compact the range (`CALL …system.rewrite_data_files`), then plan again",
+                state=NOTHING_CHANGED,
+                hint="compact the range (`CALL …system.rewrite_data_files`), then plan again",
             )
         if isinstance(partitions, PartitionRange):
             _require_inside(table, task.file, partitions)
@@ -153,8 +153,8 @@ def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) ->
     if number is None or number not in partitions:
         raise StraddlingFileError(
             f"{file.file_path} was written under another partitioning and may hold rows outside the range.",
-            untouched=NOTHING_TOUCHED,
-            next_step="rewrite the table under its present partitioning, then plan again",
+            state=NOTHING_CHANGED,
+            hint="rewrite the table under its present partitioning, then plan again",
         )
 
 

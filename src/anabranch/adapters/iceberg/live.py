@@ -9,7 +9,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import ancestry
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.slices import Offsets
 from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.promote.history import Author
@@ -67,8 +67,8 @@ def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
             raise LiveHistoryGoneError(
                 f"The history of {'.'.join(table.name())} was expired back to a commit that is not live's: nobody can "
                 "say which records live has written.",
-                untouched=NOTHING_TOUCHED,
-                next_step="keep snapshots at least until live's next commit; to begin anew, make a new table",
+                state=NOTHING_CHANGED,
+                hint="keep snapshots at least until live's next commit; to begin anew, make a new table",
             )
         snapshot = parent
     return None

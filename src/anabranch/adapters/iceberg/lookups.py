@@ -24,14 +24,14 @@ class IcebergLookups:
         if found is None:
             raise LookupUnreadableError(
                 f"There is no table {table}, which the pipeline looks {name} up in.",
-                next_step=f"make the table, or name another one under lookups.{name} in the pipeline",
+                hint=f"make the table, or name another one under lookups.{name} in the pipeline",
                 table=table,
             )
         snapshot = _snapshot(found, asked)
         if snapshot is None:
             raise LookupUnreadableError(
                 f"The lookup table {table} {_missing(asked)}.",
-                next_step=f"write a moment or snapshot that it has under spec.lookups.{name} in the contract"
+                hint=f"write a moment or snapshot that it has under spec.lookups.{name} in the contract"
                 if asked is not None
                 else "write rows to it first",
                 table=table,

@@ -9,7 +9,7 @@ from pyiceberg.transforms import BucketTransform, TruncateTransform, VoidTransfo
 
 from anabranch.contract.partitioning import PartitionField, PartitionFields, fields_of
 from anabranch.contract.pipeline import PipelineSpec
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 class OtherPartitioningError(AnabranchError):
@@ -45,8 +45,8 @@ def require_partitioning(table: Table, spec: PipelineSpec) -> None:
     raise OtherPartitioningError(
         f"{spec.target.table} is {is_now}, and the pipeline's target.partitionBy is {_words(wanted)}. The setting "
         "counts only when Anabranch creates the table.",
-        untouched=NOTHING_TOUCHED,
-        next_step=f"{f'write `partitionBy: {_list(present)}`' if present else 'remove `partitionBy`'} under `target` "
+        state=NOTHING_CHANGED,
+        hint=f"{f'write `partitionBy: {_list(present)}`' if present else 'remove `partitionBy`'} under `target` "
         "in the pipeline; or name another table there",
         table=spec.target.table,
     )

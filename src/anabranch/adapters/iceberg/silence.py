@@ -22,8 +22,8 @@ def did_not_answer(name: str, error: BaseException) -> CatalogUnreachableError:
     """For a request that reads, or changes no more than staging. The client's error is named and not quoted."""
     return CatalogUnreachableError(
         f"The catalog {name} did not answer ({type(error).__name__}).",
-        untouched="Production is unchanged by this request.",
-        next_step="anabranch doctor",
+        state="Production is unchanged by this request.",
+        command="anabranch doctor",
         catalog=name,
     )
 

@@ -86,8 +86,8 @@ class TableSwapTarget(IcebergTarget):
             raise RollbackHistoryGoneError(
                 f"Snapshots of {self.name} between the promotion ({after}) and its head ({head}) have expired: which "
                 "commits of live have to be merged onto the former rows is not known.",
-                untouched=f"Production unchanged. The former rows are in the tag {staging.before}.",
-                next_step=f"compare the table with the tag {staging.before} and decide by hand what is to stay; keep "
+                state=f"Production unchanged. The former rows are in the tag {staging.before}.",
+                hint=f"compare the table with the tag {staging.before} and decide by hand what is to stay; keep "
                 "main's snapshots for as long as rollback.horizon",
                 promotion=after,
                 head=head,
@@ -97,8 +97,8 @@ class TableSwapTarget(IcebergTarget):
             raise OvertakenError(
                 f"Snapshot {strange[0].snapshot} has changed {self.name} since the promotion, and is not live's: "
                 "going back would take it out too.",
-                untouched="Production is as it was before this command.",
-                next_step=f"roll back what came later first; or compare with the tag {staging.before} and decide by "
+                state="Production is as it was before this command.",
+                hint=f"roll back what came later first; or compare with the tag {staging.before} and decide by "
                 "hand what is to stay",
                 snapshot=strange[0].snapshot,
             )
@@ -110,8 +110,8 @@ class TableSwapTarget(IcebergTarget):
         if later.live:
             raise RewrittenError(
                 f"Live has committed to {self.name} since the promotion, onto the promoted rows.",
-                untouched="Production is as it was before this command.",
-                next_step="its events are merged onto the former rows, which needs Spark",
+                state="Production is as it was before this command.",
+                hint="its events are merged onto the former rows, which needs Spark",
             )
         return self._go_back(staging, self.load().metadata.refs[staging.before].snapshot_id, later.head, note)
 

@@ -28,7 +28,7 @@ from anabranch.adapters.iceberg.commits import (
 )
 from anabranch.adapters.iceberg.files import changed_in, files_in
 from anabranch.adapters.iceberg.silence import did_not_answer, is_silence
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import TargetPart
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.target import CommitNote, ConcurrentCommitError, RewrittenError, TargetHistory
@@ -73,8 +73,8 @@ class IcebergTarget:
         except NoSuchTableError as error:
             raise TargetMissingError(
                 f"There is no table {self.name}.",
-                untouched=NOTHING_TOUCHED,
-                next_step="check the pipeline's target; `anabranch live start` makes the table on its first batch",
+                state=NOTHING_CHANGED,
+                hint="check the pipeline's target; `anabranch live start` makes the table on its first batch",
                 table=self.name,
             ) from error
         except Exception as error:
@@ -188,8 +188,8 @@ class IcebergTarget:
         if not promoted <= set(files_in(table, head, staging.partitions)):
             raise RewrittenError(
                 f"Data files of {self.name} that the promotion added were rewritten since, rows of live among them.",
-                untouched=NOTHING_TOUCHED,
-                next_step="the rollback goes by rows instead of files, which needs Spark",
+                state=NOTHING_CHANGED,
+                hint="the rollback goes by rows instead of files, which needs Spark",
             )
         back = {path: file for path, file in former.items() if path not in joined}
         with self.commit(table) as tx:
@@ -297,8 +297,8 @@ class IcebergTarget:
     def _moved(self) -> ConcurrentCommitError:
         return ConcurrentCommitError(
             f"{self.name} was changed by somebody else just now.",
-            untouched="Our change was not made; theirs stands.",
-            next_step="run the same command again: it looks at the new state first",
+            state="Our change was not made; theirs stands.",
+            hint="run the same command again: it looks at the new state first",
             table=self.name,
         )
 
@@ -309,8 +309,8 @@ class IcebergTarget:
         if len(after) == len(kept):
             raise HistoryGoneError(
                 f"The history of {self.name} between the base snapshot {base} and {ref} is gone.",
-                untouched=NOTHING_TOUCHED,
-                next_step="plan again from the present state, and keep snapshots at least as long as a backfill runs",
+                state=NOTHING_CHANGED,
+                hint="plan again from the present state, and keep snapshots at least as long as a backfill runs",
                 table=self.name,
                 base=base,
             )

@@ -105,15 +105,15 @@ class ArtifactCache:
             except (OSError, RuntimeError) as error:
                 raise ArtifactUnavailableError(
                     f"{artifact.coordinate} could not be downloaded.",
-                    untouched=_UNTOUCHED,
-                    next_step="check the network (or the proxy in HTTPS_PROXY) and run `anabranch dev fetch` again",
+                    state=_UNTOUCHED,
+                    hint="check the network (or the proxy in HTTPS_PROXY) and run `anabranch dev fetch` again",
                     coordinate=artifact.coordinate,
                 ) from error
             if fetched is None or digest(fetched) != artifact.sha256:
                 raise ArtifactCorruptError(
                     f"{artifact.coordinate} was downloaded, but its checksum is not the locked one.",
-                    untouched=_UNTOUCHED,
-                    next_step="run `anabranch dev fetch` again; if it persists, do not trust the repository in use",
+                    state=_UNTOUCHED,
+                    hint="run `anabranch dev fetch` again; if it persists, do not trust the repository in use",
                     coordinate=artifact.coordinate,
                     expected=artifact.sha256,
                 )

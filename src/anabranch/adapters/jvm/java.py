@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 SUPPORTED = (17, 21)
 """What Spark 4 and Kafka 4 both run on."""
@@ -50,15 +50,13 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     found = str(home / "bin" / "java") if home else shutil.which("java", path=env.get("PATH", ""))
     if found is None or not Path(found).exists():
         place = f"JAVA_HOME is {home}, and there is no bin/java below it" if home else "there is no java on the PATH"
-        raise JavaMissingError(
-            f"Java 17 or 21 is needed, and {place}.", untouched=NOTHING_TOUCHED, next_step=install_command()
-        )
+        raise JavaMissingError(f"Java 17 or 21 is needed, and {place}.", state=NOTHING_CHANGED, hint=install_command())
     major = _major(Path(found))
     if major not in SUPPORTED:
         raise JavaUnsupportedError(
             f"Java 17 or 21 is needed, and {found} is {f'Java {major}' if major else 'not a Java we can read'}.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"{install_command()}, and point JAVA_HOME at it",
+            state=NOTHING_CHANGED,
+            hint=f"{install_command()}, and point JAVA_HOME at it",
             found=found,
             major=major,
         )

@@ -11,7 +11,7 @@ from typing import Any
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.python_client import can_log_in, python_client
 from anabranch.adapters.kafka.topics import KafkaUnreachableError
-from anabranch.errors import NOTHING_TOUCHED
+from anabranch.errors import NOTHING_CHANGED
 
 SECONDS = 10.0
 GRACE_SECONDS = 2.0
@@ -164,7 +164,7 @@ def _unreachable(access: KafkaAccess, complaints: list[str]) -> KafkaUnreachable
     why = f" Its client says: {telling[-1]}" if telling else ""
     return KafkaUnreachableError(
         f"Kafka at {access.bootstrap} did not answer.{why}",
-        untouched=NOTHING_TOUCHED,
-        next_step="check the address, the network and the login in the context's kafka section",
+        state=NOTHING_CHANGED,
+        hint="check the address, the network and the login in the context's kafka section",
         bootstrap=access.bootstrap,
     )

@@ -40,8 +40,8 @@ class SliceGaps:
             raise LedgerError(
                 f"Slice {slice_.id}: offsets of partitions {sorted(short)} had no record, and the record batch headers "
                 "that explain them could not be read.",
-                untouched=UNSTAGED,
-                next_step=f"anabranch retry {self.run_id}",
+                state=UNSTAGED,
+                command=f"anabranch retry {self.run_id}",
                 slice=slice_.id,
                 partitions=sorted(short),
             ) from failed
@@ -52,8 +52,8 @@ class SliceGaps:
             why = gap.what if isinstance(gap, Unexplained) else _deleted(evidence)
             raise LedgerError(
                 f"Slice {slice_.id}, partition {partition}, offsets [{evidence.start}, {evidence.end}): {why}.",
-                untouched=UNSTAGED,
-                next_step=f"anabranch retry {self.run_id}",
+                state=UNSTAGED,
+                command=f"anabranch retry {self.run_id}",
                 slice=slice_.id,
                 partition=partition,
                 offsets=[evidence.start, evidence.end],

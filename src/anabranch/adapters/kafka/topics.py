@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -60,8 +60,8 @@ def describe_topic(client: Mapping[str, str], name: str) -> Topic:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissingError(
                 f"There is no topic {name}.",
-                untouched=NOTHING_TOUCHED,
-                next_step="check the name in the pipeline's source, and the context in use (`anabranch check`)",
+                state=NOTHING_CHANGED,
+                hint="check the name in the pipeline's source, and the context in use (`anabranch check`)",
                 topic=name,
             ) from error
         raise unreachable(client) from error
@@ -138,7 +138,7 @@ def unreachable(client: Mapping[str, str]) -> KafkaUnreachableError:
     bootstrap = client.get("bootstrap.servers", "")
     return KafkaUnreachableError(
         f"Kafka at {bootstrap} did not answer.",
-        untouched="The request only reads; it changed nothing.",
-        next_step="`anabranch dev status` for the embedded broker, `anabranch doctor` for any other",
+        state="The request only reads; it changed nothing.",
+        hint="`anabranch dev status` for the embedded broker, `anabranch doctor` for any other",
         bootstrap=bootstrap,
     )

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from anabranch.adapters.sql.faults import told_as_ours
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _BUSY_SECONDS = 30
 """How long a SQLite writer waits for another one."""
@@ -46,8 +46,8 @@ def parse_url(url: str | URL) -> URL:
 def _url_error(what: str) -> StoreUrlError:
     return StoreUrlError(
         what,
-        untouched=NOTHING_TOUCHED,
-        next_step="write sqlite:///path/to/file.db or postgresql://user@host/database",
+        state=NOTHING_CHANGED,
+        hint="write sqlite:///path/to/file.db or postgresql://user@host/database",
     )
 
 

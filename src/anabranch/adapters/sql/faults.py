@@ -21,7 +21,7 @@ class StoreError(AnabranchError):
 
     def __init__(self, url: URL, what: str) -> None:
         shown = url.render_as_string(hide_password=True)
-        super().__init__(what.format(url=shown), untouched=_UNTOUCHED, next_step=self.remedy, url=shown)
+        super().__init__(what.format(url=shown), state=_UNTOUCHED, hint=self.remedy, url=shown)
 
 
 class StoreUnreachableError(StoreError):

@@ -11,7 +11,7 @@ from anabranch.adapters.sql.engine import is_missing_file, make_engine, parse_ur
 from anabranch.adapters.sql.reader import SqlRunReader
 from anabranch.adapters.sql.version import SchemaStatus, SchemaVersion, StoreNewerError, schema_version
 from anabranch.adapters.sql.writer import Clock, SqlRunWriter
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class StoreAbsentError(AnabranchError):
         shown = url.render_as_string(hide_password=True)
         super().__init__(
             f"There is no control database at {shown} yet: no run was ever submitted here.",
-            untouched=NOTHING_TOUCHED,
-            next_step="submit a first run with `anabranch apply`",
+            state=NOTHING_CHANGED,
+            hint="submit a first run with `anabranch apply`",
             url=shown,
         )
 

@@ -8,7 +8,7 @@ from enum import Enum
 from sqlalchemy import Engine, column, inspect, select, table
 
 from anabranch.adapters.sql.engine import reading
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 VERSION_TABLE = "anabranch_version"
 """Not alembic's usual name: another application that keeps its schema in the same database may have that."""
@@ -48,8 +48,8 @@ class StoreNewerError(AnabranchError):
         super().__init__(
             f"The control database {shown_url} has schema version {version.found}; "
             f"this Anabranch knows versions up to {version.wanted}.",
-            untouched=NOTHING_TOUCHED,
-            next_step="install the newer Anabranch that the others use",
+            state=NOTHING_CHANGED,
+            hint="install the newer Anabranch that the others use",
             found=version.found,
             wanted=version.wanted,
         )

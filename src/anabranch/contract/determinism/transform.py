@@ -10,7 +10,7 @@ from anabranch.contract.determinism.calls import Unpinned
 from anabranch.contract.determinism.in_python import find_in_python
 from anabranch.contract.determinism.in_sql import find_in_sql
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 class UnreadableModuleError(AnabranchError):
@@ -64,8 +64,8 @@ def _parsed(source: bytes, file: str) -> ast.AST:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UnreadableModuleError(
             f"{file}{line} is not valid Python, and the transform imports it.",
-            untouched=NOTHING_TOUCHED,
-            next_step="mend that file",
+            state=NOTHING_CHANGED,
+            hint="mend that file",
             file=file,
         ) from error
 

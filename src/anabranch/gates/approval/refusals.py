@@ -67,8 +67,8 @@ def require_approval(standing: ApprovalStatus, run: Run) -> Approval:
     if approval is None:
         raise ApprovalMissingError(
             f"Nobody has approved run {run.id}, and this context asks for it.",
-            untouched=AS_BEFORE,
-            next_step=next_approval(run),
+            state=AS_BEFORE,
+            hint=next_approval(run),
             run=run.id,
             plan=run.plan_hash,
         )
@@ -76,8 +76,8 @@ def require_approval(standing: ApprovalStatus, run: Run) -> Approval:
         return approval
     raise _KINDS[flaw](
         f"The approval of run {run.id} by {approval.by} does not count: {explain(approval, flaw)}.",
-        untouched=AS_BEFORE,
-        next_step=next_approval(run),
+        state=AS_BEFORE,
+        hint=next_approval(run),
         run=run.id,
         plan=run.plan_hash,
         approval=approval.number,

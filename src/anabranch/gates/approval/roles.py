@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.approval.refusals import AS_BEFORE, ApprovedByAuthorError, NotApproverError
 from anabranch.project.sections.approval import RoleSettings
 from anabranch.runs.run import Run
@@ -34,15 +34,15 @@ def require_approver(roles: RoleSettings, who: str, author: str | None, *, anoth
     if another and who == author:
         raise ApprovedByAuthorError(
             f"You are {who}, the author of what is to be approved, and somebody else has to agree.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"ask {_names(roles.approvers) or 'a colleague'} to run the same command",
+            state=NOTHING_CHANGED,
+            hint=f"ask {_names(roles.approvers) or 'a colleague'} to run the same command",
             author=author,
         )
     if roles.approvers and who not in roles.approvers:
         raise NotApproverError(
             f"You are {who}; {_names(roles.approvers)} may approve in this context.",
-            untouched=NOTHING_TOUCHED,
-            next_step="ask one of them, or have spec.contexts.<name>.roles.approvers changed in anabranch.yaml",
+            state=NOTHING_CHANGED,
+            hint="ask one of them, or have spec.contexts.<name>.roles.approvers changed in anabranch.yaml",
             approvers=list(roles.approvers),
         )
 
@@ -51,8 +51,8 @@ def require_promoter(roles: RoleSettings, who: str, run: Run, *, author_may: boo
     if who == run.author and not author_may:
         raise PromotedByAuthorError(
             f"You are {who}, the author of run {run.id}, and in this context somebody else promotes it.",
-            untouched=AS_BEFORE,
-            next_step=f"ask {_names(roles.operators) or 'a colleague'} to run `anabranch promote {run.id}`",
+            state=AS_BEFORE,
+            hint=f"ask {_names(roles.operators) or 'a colleague'} to run `anabranch promote {run.id}`",
             author=run.author,
         )
     if roles.operators and who not in roles.operators:
@@ -62,13 +62,13 @@ def require_promoter(roles: RoleSettings, who: str, run: Run, *, author_may: boo
 def require_operator(roles: RoleSettings, who: str, run: Run, act: str) -> None:
     """Of what steers or ends a run: its author may too."""
     if roles.operators and who not in (*roles.operators, run.author):
-        raise _not_operator(roles, who, f"{act} a run of {run.author}", NOTHING_TOUCHED)
+        raise _not_operator(roles, who, f"{act} a run of {run.author}", NOTHING_CHANGED)
 
 
 def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
     """Of what counts for every run of a contract, before any of them has an author."""
     if roles.operators and who not in roles.operators:
-        raise _not_operator(roles, who, act, NOTHING_TOUCHED)
+        raise _not_operator(roles, who, act, NOTHING_CHANGED)
 
 
 def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
@@ -83,8 +83,8 @@ def not_rollback_authority(roles: RoleSettings, authority: str, who: str, run: R
     may = dict.fromkeys((*roles.rollback, authority))
     return NotRollbackAuthorityError(
         f"You are {who}; {_names(may)} may roll back run {run.id}.",
-        untouched="Production still has the run; nothing was changed.",
-        next_step=f'ask one of them, or in an emergency: anabranch rollback {run.id} --override --reason "…"',
+        state="Production still has the run; nothing was changed.",
+        hint=f'ask one of them, or in an emergency: anabranch rollback {run.id} --override --reason "…"',
         may=list(may),
     )
 
@@ -95,11 +95,11 @@ def rollback_overrides_of(reader: RunReader, run_id: str) -> list[dict[str, obje
     return [{"by": each.actor, "at": each.at, "reason": json.loads(each.details)["reason"]} for each in records]
 
 
-def _not_operator(roles: RoleSettings, who: str, act: str, untouched: str) -> NotOperatorError:
+def _not_operator(roles: RoleSettings, who: str, act: str, state: str) -> NotOperatorError:
     return NotOperatorError(
         f"You are {who}; {_names(roles.operators)} may {act} in this context.",
-        untouched=untouched,
-        next_step="ask one of them, or have spec.contexts.<name>.roles.operators changed in anabranch.yaml",
+        state=state,
+        hint="ask one of them, or have spec.contexts.<name>.roles.operators changed in anabranch.yaml",
         operators=list(roles.operators),
     )
 

@@ -17,7 +17,7 @@ def judge(facts: GateFacts) -> Judgement:
     proven = {Proof.MAP, Proof.WHOLE}
     declared = sorted(number for number, proof in plan.source.proof.items() if proof not in proven)
     findings = [
-        failed(describe(drift), error_of(plan, drift).next_step)
+        failed(describe(drift), error_of(plan, drift).remedy)
         if forbids(drift)
         else untested(describe(drift), "plan again, if the added partitions matter")
         for drift in facts.drifts

@@ -31,9 +31,9 @@ class RehearsedRollback:
         return {**asdict(self), "refused": None}
 
 
-def refusal_of(code: str, words: str, next_step: str) -> dict[str, Any]:
+def refusal_of(code: str, words: str, hint: str) -> dict[str, Any]:
     """As evidence, if it could not be done."""
-    return {"refused": words, "code": code, "next": next_step}
+    return {"refused": words, "code": code, "next": hint}
 
 
 def judge(facts: GateFacts) -> Judgement:

@@ -101,7 +101,7 @@ class Estimates:
 
 
 def estimate_plan(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     source: SourceFacts,
     target: TargetFacts,
     readings: Mapping[int, Reading],
@@ -110,17 +110,17 @@ def estimate_plan(
 ) -> Estimates:
     used = {number: each for number, each in readings.items() if each.ranges}
     size = _bytes(source, used)
-    budget = asked.backfill.spec.budget
+    budget = request.backfill.spec.budget
     rate = None if budget is None else budget.bytes_per_second
-    times = 1 if asked.backfill.spec.control is None else 2  # a control reads the same once more
+    times = 1 if request.backfill.spec.control is None else 2  # a control reads the same once more
     duration = None if size is None or rate is None else timedelta(seconds=round(times * size / rate, 1))
     headroom = _headroom(source, used, now)
     cautions = (
-        *_of_the_topic(asked, source, used),
-        *_of_the_map(asked, readings, zones),
+        *_of_the_topic(request, source, used),
+        *_of_the_map(request, readings, zones),
         *_of_retention(source, headroom, duration, now),
-        *_of_the_range(asked, target, now),
-        *_of_the_window(asked, duration, now),
+        *_of_the_range(request, target, now),
+        *_of_the_window(request, duration, now),
     )
     return Estimates(
         offsets=sum(width(each.ranges) for each in used.values()),
@@ -169,8 +169,8 @@ def _first_in_range(facts: PartitionFacts, reading: Reading) -> int | None:
     return min((each for each in (by_zones, by_time) if each is not None), default=None)
 
 
-def _of_the_topic(asked: BackfillRequest, source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[PlanWarning]:
-    if source.compacted and not asked.strategy.whole_table:
+def _of_the_topic(request: BackfillRequest, source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[PlanWarning]:
+    if source.compacted and not request.strategy.whole_table:
         yield PlanWarning(
             "compacted",
             f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
@@ -195,8 +195,8 @@ def _of_the_topic(asked: BackfillRequest, source: SourceFacts, used: Mapping[int
         )
 
 
-def _of_the_map(asked: BackfillRequest, readings: Mapping[int, Reading], zones: ZoneMap) -> Iterator[PlanWarning]:
-    build = f"`anabranch zones build {asked.pipeline.metadata.name}`"
+def _of_the_map(request: BackfillRequest, readings: Mapping[int, Reading], zones: ZoneMap) -> Iterator[PlanWarning]:
+    build = f"`anabranch zones build {request.pipeline.metadata.name}`"
     partly = [number for number, each in sorted(readings.items()) if each.proof is Proof.BOTH]
     declared = [number for number, each in sorted(readings.items()) if each.proof is Proof.SLACK]
     if zones.other and declared:
@@ -230,40 +230,40 @@ def _of_retention(
         )
 
 
-def _of_the_range(asked: BackfillRequest, target: TargetFacts, now: datetime) -> Iterator[PlanWarning]:
-    partitions, field = target.partitions, asked.pipeline.spec.event_time.field
+def _of_the_range(request: BackfillRequest, target: TargetFacts, now: datetime) -> Iterator[PlanWarning]:
+    partitions, field = target.partitions, request.pipeline.spec.event_time.field
     if isinstance(partitions, WholeTable):
-        yield from _of_merging(asked, target)
+        yield from _of_merging(request, target)
         return
     axis = partitions.axis
-    if asked.pipeline.spec.window is None and axis.column.lower() != field.lower():
+    if request.pipeline.spec.window is None and axis.column.lower() != field.lower():
         yield PlanWarning(
             "other-time-column",
             f"{target.table} is partitioned by {axis.column}, and event time is {field}: the transform must keep each "
             "row in the partition of its event, or the replay stops",
         )
-    if not asked.everything and partitions.end > now:
+    if not request.everything and partitions.end > now:
         yield PlanWarning(
             "range-not-over",
             f"the range reaches to {format_moment(partitions.end)}, which is still to come: "
             "what live writes into it meanwhile is kept",
         )
-    yield from _of_writers(asked, target)
+    yield from _of_writers(request, target)
 
 
-def _of_merging(asked: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
+def _of_merging(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
     """Of replaying the whole table from a state of it."""
-    if asked.end is not None:
+    if request.end is not None:
         yield PlanWarning(
             "merged-to-live",
-            f"what came after {format_moment(asked.end)} is replayed too, by the same code, up to where live stands: "
+            f"what came after {format_moment(request.end)} is replayed too, by the same code, up to where live stands: "
             "a row is the last event of its key, whenever that was",
         )
-    yield from _of_writers(asked, target)
+    yield from _of_writers(request, target)
 
 
-def _of_writers(asked: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
-    if asked.no_live_writer:
+def _of_writers(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
+    if request.no_live_writer:
         yield PlanWarning(
             "no-live-writer",
             f"the contract says that nothing else writes to {target.table}: the topic is read to its end, and "
@@ -278,8 +278,8 @@ def _of_writers(asked: BackfillRequest, target: TargetFacts) -> Iterator[PlanWar
         )
 
 
-def _of_the_window(asked: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
-    window = asked.backfill.spec.window
+def _of_the_window(request: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
+    window = request.backfill.spec.window
     if window is None or window.deadline is None or duration is None:
         return
     begin = max(now, window.start_after or now)

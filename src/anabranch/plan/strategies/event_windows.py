@@ -53,21 +53,21 @@ def reading(window: EventWindow | None, partitions: PartitionRange) -> EventSpan
     return EventSpan(start, max(start, after - window.step + window.size))
 
 
-def require_closed(asked: BackfillRequest, target: TargetFacts) -> EventSpan | None:
+def require_closed(request: BackfillRequest, target: TargetFacts) -> EventSpan | None:
     """What to read, if live has written every window of the range for good; None for a pipeline without windows.
 
     A window that is still open is live's to write. What live has closed it never writes again, so nothing has to be
     caught up with.
     """
-    window = asked.pipeline.spec.window
+    window = request.pipeline.spec.window
     partitions = target.partitions
     if window is None or isinstance(partitions, WholeTable):
         return None
     wanted = reading(window, partitions)
-    if asked.no_live_writer:
+    if request.no_live_writer:
         return wanted  # no window is written again: promotion is refused if one was
     if not target.live.commits:
-        raise position_unknown(asked, target)
+        raise position_unknown(request, target)
     closed = None if target.live.watermark is None else EPOCH + timedelta(milliseconds=target.live.watermark)
     if closed is None or closed < wanted.end:
         stands = "no commit of live says how far it is" if closed is None else f"it has come to {format_moment(closed)}"
@@ -76,7 +76,7 @@ def require_closed(asked: BackfillRequest, target: TargetFacts) -> EventSpan | N
             f"Live writes the windows of {target.table} up to {format_moment(partitions.end)} for good when its "
             f"watermark reaches {format_moment(wanted.end)}, and {stands}: it would write some of them again, beside "
             "the replayed ones.",
-            next_step="wait until `anabranch live` has come that far"
+            hint="wait until `anabranch live` has come that far"
             + ("" if until is None or until <= EPOCH else f", or write a range that ends by {format_moment(until)}"),
             table=target.table,
         )
@@ -104,7 +104,7 @@ class Piece:
 
 
 def cut_windows(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     source: SourceFacts,
     partitions: PartitionRange,
     readings: Mapping[int, Reading],
@@ -124,20 +124,20 @@ def cut_windows(
     pieces: list[Piece] = []
     reached = dict.fromkeys(ranges, 0)
     for at, part in enumerate(parts):
-        span = reading(asked.pipeline.spec.window, part)
-        wanted = timestamp_bounds(span, asked.slack, everything=False)
+        span = reading(request.pipeline.spec.window, part)
+        wanted = timestamp_bounds(span, request.slack, everything=False)
         facts = source if look is None else look(wanted)
         reads, own = {}, {}
         for number, planned in ranges.items():
             there, stood, known = facts.partitions[number], live.get(number), zones.partitions.get(number)
             proven = readings[number].proof in (Proof.MAP, Proof.WHOLE)
-            found = reading_of(there, wanted, asked.slack, stood, known, moments_of(span), whole=proven)
+            found = reading_of(there, wanted, request.slack, stood, known, moments_of(span), whole=proven)
             reads[number] = common(planned, found.ranges)
             if proven:
                 own[number] = share_of(planned, at, len(parts))
                 continue
             # By timestamps pieces overlap by the slack: what one has read is no other's to answer for.
-            until = planned[-1][1] if part is parts[-1] else reach(there, wanted, asked.slack, stood).end
+            until = planned[-1][1] if part is parts[-1] else reach(there, wanted, request.slack, stood).end
             own[number] = common(planned, union([(reached[number], until)]))
             reached[number] = max(reached[number], until)
         pieces.append(Piece(part.first, part.after, _together(reads), _together(own)))
@@ -147,23 +147,23 @@ def cut_windows(
 def _answering(pieces: Iterable[Piece]) -> list[Piece]:
     """One that would answer for nothing is joined with the one before, or the next if it is the first."""
     found: list[Piece] = []
-    for piece in pieces:
-        if found and not (piece.own and found[-1].own):
-            found[-1] += piece
+    for slice_ in pieces:
+        if found and not (slice_.own and found[-1].own):
+            found[-1] += slice_
         else:
-            found.append(piece)
+            found.append(slice_)
     return found
 
 
 def _numbered(pieces: Iterable[Piece]) -> Iterator[Slice]:
     number = count()
-    for piece in pieces:
-        first, *others = layers(piece.own)
-        reads = _together(piece.reads, {p: (each,) for p, each in first.items()})
+    for slice_ in pieces:
+        first, *others = layers(slice_.own)
+        reads = _together(slice_.reads, {p: (each,) for p, each in first.items()})
         few = {p: fewer(each, MOST_READS) for p, each in reads.items()}
-        yield Slice(f"s{next(number):05}", first, few, (piece.first, piece.after))
+        yield Slice(f"s{next(number):05}", first, few, (slice_.first, slice_.after))
         for other in others:
-            yield Slice(f"s{next(number):05}", other, None, (piece.after, piece.after))
+            yield Slice(f"s{next(number):05}", other, None, (slice_.after, slice_.after))
 
 
 def _together(*ranges: Ranges) -> dict[int, Intervals]:

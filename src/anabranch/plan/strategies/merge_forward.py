@@ -33,7 +33,7 @@ class UndamagedError(PlanRefusedError):
 
 
 def plan_forward(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -42,21 +42,21 @@ def plan_forward(
     offsets_per_slice: int | None,
 ) -> tuple[Plan, dict[int, Reading]]:
     """The plan, and what is read of each partition; or the first reason why there can be none."""
-    base = check_target(asked, target)
-    check_partitions(asked, source)
-    _judge_compaction(asked, source)
-    position = live_position(asked, source, target)
-    require_position(asked, target, position, source.partitions)
+    base = check_target(request, target)
+    check_partitions(request, source)
+    _judge_compaction(request, source)
+    position = live_position(request, source, target)
+    require_position(request, target, position, source.partitions)
     # Without a live writer, every record of the topic is this replay's to write.
     live = position.known or {number: facts.latest for number, facts in sorted(source.partitions.items())}
-    damaged = damage_of(asked, source, target, live, zones)
-    start = _start(asked, source, target, {number: _first(each, live[number]) for number, each in damaged.items()})
+    damaged = damage_of(request, source, target, live, zones)
+    start = _start(request, source, target, {number: _first(each, live[number]) for number, each in damaged.items()})
     ranges = {number: ((first, end),) for number, (first, end) in _after(start, live).items() if first < end}
-    _require_kept(asked, source, ranges, start)
+    _require_kept(request, source, ranges, start)
     if not ranges:
         raise UndamagedError(
             f"Live has not yet written any event of the range to {target.table}: there is nothing to correct.",
-            next_step="correct the transform and restart live: it writes these events by the new code",
+            hint="correct the transform and restart live: it writes these events by the new code",
         )
     readings = {
         number: replace(
@@ -69,19 +69,19 @@ def plan_forward(
     }
     slices = cut(ranges, offsets_per_slice or slice_size(ranges))
     plan = assemble(
-        asked, code, source, target, base=base, live=position.known, readings=readings, slices=slices, state=start
+        request, code, source, target, base=base, live=position.known, readings=readings, slices=slices, state=start
     )
     return plan, readings
 
 
 def damage_of(
-    asked: BackfillRequest, source: SourceFacts, target: TargetFacts, live: Mapping[int, int], zones: ZoneMap
+    request: BackfillRequest, source: SourceFacts, target: TargetFacts, live: Mapping[int, int], zones: ZoneMap
 ) -> dict[int, Reading]:
     """Which offsets of each partition may hold an event of the range. What live has not written is none."""
-    window = timestamp_bounds(target.partitions, asked.slack, everything=asked.everything)
+    window = timestamp_bounds(target.partitions, request.slack, everything=request.everything)
     moments = moments_of(target.partitions)
     return {
-        number: reading_of(facts, window, asked.slack, live[number], zones.partitions.get(number), moments)
+        number: reading_of(facts, window, request.slack, live[number], zones.partitions.get(number), moments)
         for number, facts in source.partitions.items()
     }
 
@@ -95,21 +95,21 @@ def _after(start: StartSnapshot, live: Mapping[int, int]) -> dict[int, tuple[int
 
 
 def _start(
-    asked: BackfillRequest, source: SourceFacts, target: TargetFacts, damage: Mapping[int, int]
+    request: BackfillRequest, source: SourceFacts, target: TargetFacts, damage: Mapping[int, int]
 ) -> StartSnapshot:
-    wanted = asked.backfill.spec.range.since_snapshot
+    wanted = request.backfill.spec.range.since_snapshot
     if wanted is not None:
         found = next((each for each in target.states if each.snapshot == wanted and each.topic == source.uuid), None)
         if found is None:
             raise StartSnapshotUnknownError(
                 f"Snapshot {wanted} of {target.table} is not a state that a replay can start from.",
-                next_step=f"anabranch checkpoints {asked.pipeline.metadata.name} lists those that are",
+                command=f"anabranch checkpoints {request.pipeline.metadata.name}",
                 snapshot=wanted,
             )
         return _of(found)
     # A key that was deleted since may have lost its tombstone to compaction: in a former state it would live for
     # ever. Read whole, a compacted topic is itself the state.
-    good = None if asked.everything or source.compacted else last_good(target.states, source.uuid, damage)
+    good = None if request.everything or source.compacted else last_good(target.states, source.uuid, damage)
     return StartSnapshot(None, {}) if good is None else _of(good)
 
 
@@ -117,17 +117,17 @@ def _of(state: TableSnapshot) -> StartSnapshot:
     return StartSnapshot(state.snapshot, dict(state.position))
 
 
-def _judge_compaction(asked: BackfillRequest, source: SourceFacts) -> None:
-    if asked.strategy is Strategy.RERUN_TAIL and source.compacted:
+def _judge_compaction(request: BackfillRequest, source: SourceFacts) -> None:
+    if request.strategy is Strategy.RERUN_TAIL and source.compacted:
         raise CompactedOrderError(
             f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
-            f"and the rows of {asked.pipeline.metadata.name} depend on every one of them.",
-            next_step="replay from an archive of the topic, or give the pipeline a topic that is not compacted",
+            f"and the rows of {request.pipeline.metadata.name} depend on every one of them.",
+            hint="replay from an archive of the topic, or give the pipeline a topic that is not compacted",
             topic=source.topic,
         )
 
 
-def _require_kept(asked: BackfillRequest, source: SourceFacts, ranges: Ranges, start: StartSnapshot) -> None:
+def _require_kept(request: BackfillRequest, source: SourceFacts, ranges: Ranges, start: StartSnapshot) -> None:
     lost = {
         number: (first, source.partitions[number].earliest)
         for number, ((first, end),) in sorted(ranges.items())
@@ -140,7 +140,7 @@ def _require_kept(asked: BackfillRequest, source: SourceFacts, ranges: Ranges, s
     raise RetentionPassedError(
         f"The replay has to start at {since}, and {source.topic} has lost offsets {first} to {kept - 1} of partition "
         f"{number} since.",
-        next_step=f"restore the records from an archive; or see `anabranch checkpoints {asked.pipeline.metadata.name}` "
+        hint=f"restore the records from an archive; or see `anabranch checkpoints {request.pipeline.metadata.name}` "
         "for the states that are kept, and write a later `from`",
         topic=source.topic,
         missing={str(each): list(span) for each, span in lost.items()},

@@ -76,14 +76,14 @@ def choose_strategy(
         raise RangeNotClosedError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}, and time partitions are "
             "replaced. The contract does not say where they end.",
-            next_step=f"write range: {{eventTime: {{from: {format_moment(span.start)}, to: …}}}}",
+            hint=f"write range: {{eventTime: {{from: {format_moment(span.start)}, to: …}}}}",
             pipeline=pipeline,
         )
     if span is not None and span.end is not None and strategy is Strategy.RERUN_TAIL:
         raise RangeClosedError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. "
             f"What came after {format_moment(span.end)} can't be left as it is.",
-            next_step=f"write range: {{eventTime: {{from: {format_moment(span.start)}}}}}: "
+            hint=f"write range: {{eventTime: {{from: {format_moment(span.start)}}}}}: "
             "all that follows is replayed too, up to where live stands",
             pipeline=pipeline,
             pipeline_class=pipeline_class,
@@ -98,7 +98,7 @@ def _wanted(pipeline: str, pipeline_class: PipelineClass, wanted: WantedStrategy
         raise StrategyIllegalError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} is a way "
             "to replay windows, and it has none.",
-            next_step=f"leave out spec.strategy: the class {pipeline_class} is replayed by {legal[0].value}",
+            hint=f"leave out spec.strategy: the class {pipeline_class} is replayed by {legal[0].value}",
             pipeline=pipeline,
             pipeline_class=pipeline_class,
         )

@@ -21,7 +21,7 @@ from anabranch.plan.target_range import PartitionRange
 
 
 def plan_stream(
-    asked: BackfillRequest,
+    request: BackfillRequest,
     code: str,
     source: SourceFacts,
     target: TargetFacts,
@@ -40,9 +40,9 @@ def plan_stream(
     """
     start, batches = choose_start(source, target, checkpoints, damage_of(readings, live), span.end)
     read = _read(readings, start, batches)
-    slices = _slices(asked, target, start, batches, offsets_per_slice or slice_size(_ranges(read)))
+    slices = _slices(request, target, start, batches, offsets_per_slice or slice_size(_ranges(read)))
     plan = assemble(
-        asked,
+        request,
         code,
         source,
         target,
@@ -74,9 +74,9 @@ def _ranges(read: Mapping[int, Reading]) -> dict[int, tuple[tuple[int, int], ...
 
 
 def _slices(
-    asked: BackfillRequest, target: TargetFacts, start: StreamStart, batches: Sequence[LiveBatch], size: int
+    request: BackfillRequest, target: TargetFacts, start: StreamStart, batches: Sequence[LiveBatch], size: int
 ) -> tuple[Slice, ...]:
-    window, budget = asked.pipeline.spec.window, asked.backfill.spec.budget
+    window, budget = request.pipeline.spec.window, request.backfill.spec.budget
     if window is None or not isinstance(target.partitions, PartitionRange):
         raise TypeError("only a range of windows is replayed as a stream")
     cap = WINDOWS_PER_BATCH if budget is None else budget.windows_per_batch or WINDOWS_PER_BATCH

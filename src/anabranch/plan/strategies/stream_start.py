@@ -147,5 +147,5 @@ def _untold(target: TargetFacts, good: StreamCheckpoint | None) -> NoStreamStart
 
 def _refused(target: TargetFacts, why: str) -> NoStreamStartError:
     return NoStreamStartError(
-        f"A stream-faithful replay of {target.table} has nowhere to start: {why}.", next_step=BY_BATCH, why=why
+        f"A stream-faithful replay of {target.table} has nowhere to start: {why}.", hint=BY_BATCH, why=why
     )

@@ -25,7 +25,7 @@ def _offsets(evidence: CheckInput, sums: Account) -> Result:
     if sums.lost:
         # Conserved on paper, yet the range can't be complete: promoting it would delete what nobody can replay.
         found.append(f"{counted(sums.lost, 'offset')} lost to retention")
-    planned = sum(piece.width for piece in evidence.plan.slices)
+    planned = sum(slice_.width for slice_ in evidence.plan.slices)
     return Result(
         "conservation",
         passed_if(not imbalances and not sums.lost),

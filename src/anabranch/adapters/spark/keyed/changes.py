@@ -149,22 +149,22 @@ class KeyedChanges:
         if found["_partition"] is None:
             raise StrangeKeyError(
                 f"The transform gave a row for {key}, and none of the events at hand has this key.",
-                untouched=_SAFE,
-                next_step="return rows only for the keys of the events that the transform was given",
+                state=_SAFE,
+                hint="return rows only for the keys of the events that the transform was given",
             )
         if found["_split"]:
             raise KeySplitError(
                 f"Events of {key} come from more than one partition of the topic, so nobody can say which is the last.",
-                untouched=_SAFE,
-                next_step="let producers key their records, so that all of one key go to one partition",
+                state=_SAFE,
+                hint="let producers key their records, so that all of one key go to one partition",
                 partition=found["_partition"],
                 offset=found["_offset"],
             )
         raise KeyTwiceError(
             f"The transform gave more than one row for {key} (partition {found['_partition']}, offset "
             f"{found['_offset']}).",
-            untouched=_SAFE,
-            next_step="give one row for each key, or add to target.keys what tells them apart",
+            state=_SAFE,
+            hint="give one row for each key, or add to target.keys what tells them apart",
         )
 
 

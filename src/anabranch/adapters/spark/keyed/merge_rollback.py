@@ -42,8 +42,8 @@ class MergeRollback:
             raise OtherCodeError(
                 f"Live has written to {self.target.name} since the promotion by other code than the project has now "
                 f"(snapshot {strange[0].snapshot}): its rows can't be made again.",
-                untouched="Production is as it was before this command.",
-                next_step="put the code back that live ran since the promotion, and run the same command",
+                state="Production is as it was before this command.",
+                hint="put the code back that live ran since the promotion, and run the same command",
                 snapshot=strange[0].snapshot,
                 code=strange[0].code,
             )
@@ -51,8 +51,8 @@ class MergeRollback:
         if scratch.head != later.head:
             raise ConcurrentCommitError(
                 f"{self.target.name} was changed by somebody else just now.",
-                untouched="Our change was not made; theirs stands.",
-                next_step="run the same command again: it looks at the new state first",
+                state="Our change was not made; theirs stands.",
+                hint="run the same command again: it looks at the new state first",
             )
         former = self.target.head(staging.before)
         place = ScratchStaging(staging.run, staging.epoch, staging.snapshot, staging.partitions, root=former)

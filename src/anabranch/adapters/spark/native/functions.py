@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from anabranch.adapters.jvm.artifacts import ArtifactCache, cache_folder, digest, locked
 from anabranch.adapters.jvm.java import Java
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError
+from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 SOURCES = Path(__file__).with_name("java")
 CATALOG = "anabranch_functions"
@@ -115,11 +115,11 @@ def _compile(java: Java, sources: list[Path], jars: Sequence[Path], classes: Pat
     return classes
 
 
-def _not_compiled(why: str, next_step: str) -> FunctionsNotCompiledError:
+def _not_compiled(why: str, hint: str) -> FunctionsNotCompiledError:
     return FunctionsNotCompiledError(
         f"The functions for Spark could not be compiled: {' '.join(why.split())[:500]}",
-        untouched=NOTHING_TOUCHED,
-        next_step=next_step,
+        state=NOTHING_CHANGED,
+        hint=hint,
     )
 
 

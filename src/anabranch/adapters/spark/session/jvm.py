@@ -58,20 +58,20 @@ def is_dead() -> bool:
 
 
 @contextmanager
-def jvm_death_reported(untouched: str, command: str) -> Iterator[None]:
+def jvm_death_reported(state: str, command: str) -> Iterator[None]:
     """Raise JvmDiedError for whatever an ended JVM makes fail. Every other exception passes as it is."""
     try:
         yield
     except JvmDiedError:
         raise
     except Exception as error:
-        died = death(error, untouched, command)
+        died = death(error, state, command)
         if died is None:
             raise
         raise died from error
 
 
-def death(error: BaseException, untouched: str, command: str) -> JvmDiedError | None:
+def death(error: BaseException, state: str, command: str) -> JvmDiedError | None:
     """The error to report in place of `error`, if the JVM ended, or ran out of memory and may go on by chance."""
     if _current is None:
         return None
@@ -90,8 +90,8 @@ def death(error: BaseException, untouched: str, command: str) -> JvmDiedError | 
     return JvmDiedError(
         f"Spark's JVM {'is ending' if code is None else 'died'}: {found.reason}."
         + (f" Last lines of {_current.log}:{lines}" if lines else ""),
-        untouched=untouched,
-        next_step=f"{found.remedy}, then `{command}`",
+        state=state,
+        hint=f"{found.remedy}, then `{command}`",
         exit_code_of_jvm=code,
         log=str(_current.log),
         driver_memory=_current.memory,

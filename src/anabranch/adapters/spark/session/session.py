@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from anabranch.adapters.jvm.java import find_java
 from anabranch.adapters.spark.native.functions import OPTIONS, functions_jar
 from anabranch.adapters.spark.session.jvm import Jvm, death, is_dead, remember
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, text_of
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, text_of
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -129,8 +129,8 @@ def start_spark(
             raise died from reason
         raise SparkStartError(
             f"Spark did not start on {master}.",
-            untouched=NOTHING_TOUCHED,
-            next_step=f"read {log}, then `anabranch doctor`",
+            state=NOTHING_CHANGED,
+            hint=f"read {log}, then `anabranch doctor`",
             master=master,
         ) from reason
     return SparkSession(context)

@@ -70,15 +70,15 @@ class SparkZoneCounter:
     topic: Topic
     client_id: str
 
-    def count(self, piece: Slice) -> tuple[Zone, ...]:
+    def count(self, slice_: Slice) -> tuple[Zone, ...]:
         """The zones of these offsets, all of them, of this very topic."""
         try:
-            groups = self._groups(piece)
+            groups = self._groups(slice_)
         except (PySparkException, Py4JError, DriverReadError) as error:
             raise ZoneCountError(
-                f"Offsets of {self.topic.name} could not be counted ({_text(piece)}).",
-                untouched=KEPT,
-                next_step="run the same command again: it goes on with what no zone counts yet",
+                f"Offsets of {self.topic.name} could not be counted ({_text(slice_)}).",
+                state=KEPT,
+                hint="run the same command again: it goes on with what no zone counts yet",
                 topic=self.topic.name,
             ) from error
         # Asked after reading: a topic made again never gets its former UUID back.
@@ -86,19 +86,19 @@ class SparkZoneCounter:
         if now.uuid != self.topic.uuid:
             raise ZoneTopicRecreatedError(
                 f"{self.topic.name} was deleted and made anew while its zones were counted.",
-                untouched=KEPT,
-                next_step="run the same command again: it counts the new topic",
+                state=KEPT,
+                hint="run the same command again: it counts the new topic",
                 topic=self.topic.name,
             )
-        return zones_of(piece.offsets, groups)
+        return zones_of(slice_.offsets, groups)
 
-    def _groups(self, piece: Slice) -> list[EventGroup]:
+    def _groups(self, slice_: Slice) -> list[EventGroup]:
         try:
             raw = read_offsets(
                 self.spark,
                 bootstrap=self.kafka.bootstrap,
                 topic=self.topic.name,
-                ranges=piece.offsets,
+                ranges=slice_.offsets,
                 client_id=self.client_id,
                 options=self.kafka.spark(),
             )
@@ -107,9 +107,9 @@ class SparkZoneCounter:
             if not is_timestamp_overflow(error):
                 raise
         client, meter = self.kafka.client(self.client_id), ReadMeter(self.spark, self.client_id)
-        raw = read_via_driver(self.spark, client, self.topic.name, piece.offsets, meter, piece.id)
+        raw = read_via_driver(self.spark, client, self.topic.name, slice_.offsets, meter, slice_.id)
         return count_groups(decode(raw, self.spec))
 
 
-def _text(piece: Slice) -> str:
-    return ", ".join(f"partition {p}: {start} to {end - 1}" for p, (start, end) in sorted(piece.offsets.items()))
+def _text(slice_: Slice) -> str:
+    return ", ".join(f"partition {p}: {start} to {end - 1}" for p, (start, end) in sorted(slice_.offsets.items()))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from anabranch.adapters.spark.windows.windows import window_column
 from anabranch.contract.event_window import EventWindow
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _BITS = 53
 """As many as a double holds exactly."""
@@ -50,8 +50,8 @@ class TransformRun:
         if self.declared is None:
             raise NoWindowError(
                 "The transform asks for `run.window`, and the pipeline has no window.",
-                untouched=NOTHING_TOUCHED,
-                next_step="write class: windowed and window: {kind: tumbling, size: 1h, lateness: 10m} in the pipeline",
+                state=NOTHING_CHANGED,
+                hint="write class: windowed and window: {kind: tumbling, size: 1h, lateness: 10m} in the pipeline",
             )
         return window_column(self.declared)
 

@@ -72,8 +72,8 @@ def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
             raise
         raise TransformFailedError(
             f"The transform failed at {place}: {_short(error)}",
-            untouched="No row of this batch was written.",
-            next_step="mend that line; nothing is lost meanwhile, since the batch is read again",
+            state="No row of this batch was written.",
+            hint="mend that line; nothing is lost meanwhile, since the batch is read again",
             place=place,
         ) from error
 

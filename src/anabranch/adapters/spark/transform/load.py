@@ -23,7 +23,7 @@ from anabranch.adapters.spark.transform.lookups import LookupTables
 from anabranch.adapters.spark.transform.project_modules import ProjectModules
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 EVENTS = "events"
 STATE = "state"
@@ -66,8 +66,8 @@ class LoadedTransform:
         if not isinstance(rows, DataFrame):
             raise NotRowsError(
                 f"The transform in {self.file.name} returned {type(rows).__name__} instead of a DataFrame.",
-                untouched="No row was written.",
-                next_step="end the function with `return rows`, a DataFrame made from the events it was given",
+                state="No row was written.",
+                hint="end the function with `return rows`, a DataFrame made from the events it was given",
             )
         return rows
 
@@ -93,8 +93,8 @@ def load_transform(folder: Path, pipeline: Pipeline, lookups: LookupTables | Non
 def moving(pipeline: Pipeline) -> CodeMovingError:
     return CodeMovingError(
         f"The transform of {pipeline.metadata.name} is being changed just now.",
-        untouched=NOTHING_TOUCHED,
-        next_step="run the same command again when the files are saved",
+        state=NOTHING_CHANGED,
+        hint="run the same command again when the files are saved",
     )
 
 
@@ -177,7 +177,7 @@ def _arguments(function: Callable[..., Any]) -> int:
 def _unloadable(why: str, module: str) -> TransformUnloadableError:
     return TransformUnloadableError(
         f"The transform's module {module} can't be loaded. {why}",
-        untouched=NOTHING_TOUCHED,
-        next_step="mend the module; it may import what is beside it in its own top folder, and installed packages",
+        state=NOTHING_CHANGED,
+        hint="mend the module; it may import what is beside it in its own top folder, and installed packages",
         module=module,
     )

@@ -11,7 +11,7 @@ from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.spark.session.table_name import spark_name
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.lookup_tables import LookupPin
 
 
@@ -32,8 +32,8 @@ class LookupTables:
             known = ", ".join(sorted(self.pins)) or "none"
             raise NoLookupError(
                 f"The transform asks for the lookup {name!r}, and the pipeline declares {known}.",
-                untouched=NOTHING_TOUCHED,
-                next_step=f"write lookups: {{{name}: database.table}} in the pipeline",
+                state=NOTHING_CHANGED,
+                hint=f"write lookups: {{{name}: database.table}} in the pipeline",
             )
         pin = self.pins[name]
         return session.read.option("snapshot-id", str(pin.snapshot)).table(spark_name(self.catalog, pin.table))

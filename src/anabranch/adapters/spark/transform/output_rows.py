@@ -135,5 +135,5 @@ def _named(schema: StructType, name: str) -> DataType | None:
     return next((field.dataType for field in schema.fields if field.name.lower() == name), None)
 
 
-def _refused(what: str, next_step: str) -> OutputError:
-    return OutputError(what, untouched="No row was written.", next_step=next_step)
+def _refused(what: str, hint: str) -> OutputError:
+    return OutputError(what, state="No row was written.", hint=hint)

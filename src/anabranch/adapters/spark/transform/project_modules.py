@@ -15,7 +15,7 @@ from types import CodeType, ModuleType
 
 from pyspark import cloudpickle
 
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _ALONE = RLock()
 """Modules are the whole process's: only one project's may be at home at a time."""
@@ -40,8 +40,8 @@ class ProjectModules:
         if top in _TAKEN:
             raise ModuleNameTakenError(
                 f"A transform can't be kept in {top}: Python has a module of that name already.",
-                untouched=NOTHING_TOUCHED,
-                next_step=f"rename {top}, for example to transforms, in the project and in the pipeline",
+                state=NOTHING_CHANGED,
+                hint=f"rename {top}, for example to transforms, in the project and in the pipeline",
             )
         self._top = top
         self._finder = _Finder(folder, top)

@@ -38,7 +38,7 @@ def measure_spots(spark: SparkSession, staged: DataFrame, folder: Path, file: st
     nearest = _nearest(spark, staged, missing[:SAMPLE], keys)
     return Spots(
         file,
-        asked=len(known),
+        expected=len(known),
         problems=tuple(problems),
         missing=tuple(Difference(each.record, nearest.get(each.line)) for each in missing[:SAMPLE]),
         missed=len(missing),

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DateType, TimestampNTZType
 
 from anabranch.adapters.spark.validate.rows import named
-from anabranch.errors import NOTHING_TOUCHED, AnabranchError, ExitCode
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, beginning
 from anabranch.validate.measures import Column
 
@@ -68,8 +68,8 @@ class TableReader:
         if self.iceberg().snapshot(snapshot) is None:
             raise SnapshotGoneError(
                 f"{self.table} has no snapshot {snapshot} any more.",
-                untouched=NOTHING_TOUCHED,
-                next_step="plan again from the present state, and keep snapshots at least as long as a backfill runs",
+                state=NOTHING_CHANGED,
+                hint="plan again from the present state, and keep snapshots at least as long as a backfill runs",
                 table=self.table,
                 snapshot=snapshot,
             )

@@ -44,31 +44,31 @@ class SessionTooLongError(AnabranchError):
 class WindowSliceWriter(SparkSliceWriter):
     """The slice's windows are computed from all that it reads; in the ledger it answers for its own offsets only."""
 
-    def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
-        window, partitions = self._declared(piece)
-        read_all = reduce(DataFrame.union, (read_raw(replace(piece, offsets=each)) for each in layers(piece.needed)))
-        with self._explained(piece), kept(decode(read_all, self.pipeline.spec)) as decoded:
-            own = decoded.where(_within(piece.offsets))
+    def _write(self, slice_: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
+        window, partitions = self._declared(slice_)
+        read_all = reduce(DataFrame.union, (read_raw(replace(slice_, offsets=each)) for each in layers(slice_.needed)))
+        with self._explained(slice_), kept(decode(read_all, self.pipeline.spec)) as decoded:
+            own = decoded.where(_within(slice_.offsets))
             read = read_counts(own, start_within(window, *micros(self._range))[1])
-            self._set_aside(piece, bad_of(own), total("bad", read))
+            self._set_aside(slice_, bad_of(own), total("bad", read))
             reach("slice.write.before")
-            self._steps[piece.id] = SlicePhase.WRITE
+            self._steps[slice_.id] = SlicePhase.WRITE
             with kept(self._windows(decoded, window, partitions)) as computed:
                 # Only now, on what is computed and kept: Spark would move this filter below the adding up, where an
                 # event is a session of its own, and cut off the beginnings of those that reach into the slice.
                 rows = computed.where(starts_within(partitions))
                 require_windows(rows, window, partitions.axis.column, SAFE)
                 self._require_ended(rows, window, partitions)
-                ledger = self._account(piece, read, rows.count(), self._late(own, window))
+                ledger = self._account(slice_, read, rows.count(), self._late(own, window))
                 reach("slice.write.after")
-                snapshot = self._commit(rows.drop(*ORIGIN), piece, staging, ledger)
+                snapshot = self._commit(rows.drop(*ORIGIN), slice_, staging, ledger)
         return SliceDone(snapshot, ledger)
 
-    def _declared(self, piece: Slice) -> tuple[EventWindow, PartitionRange]:
+    def _declared(self, slice_: Slice) -> tuple[EventWindow, PartitionRange]:
         window = self.pipeline.spec.window
-        if window is None or piece.windows is None:
-            raise AssertionError(f"slice {piece.id} has no windows")
-        return window, PartitionRange(self._range.axis, *piece.windows)
+        if window is None or slice_.windows is None:
+            raise AssertionError(f"slice {slice_.id} has no windows")
+        return window, PartitionRange(self._range.axis, *slice_.windows)
 
     @property
     def _range(self) -> PartitionRange:
@@ -96,21 +96,21 @@ class WindowSliceWriter(SparkSliceWriter):
             raise SessionTooLongError(
                 f"The session {open_ended[0]} is longer than {format_duration(window.reach)} and may go on behind what "
                 "the plan reads: its row would be incomplete.",
-                untouched=SAFE,
-                next_step=f"write a longer window.longest in the pipeline, `anabranch cancel {self.run_id}`, plan anew",
+                state=SAFE,
+                hint=f"write a longer window.longest in the pipeline, `anabranch cancel {self.run_id}`, plan anew",
             )
 
     def _account(
         self,
-        piece: Slice,
+        slice_: Slice,
         read: Mapping[int, Mapping[str, int]],
         rows: int,
         late: LateEvents,
         dropped: Mapping[int, int] = NONE_DROPPED,
     ) -> SliceLedger:
         """`dropped` are those of the events in the range, by partition, that came too late for all of its windows."""
-        gaps, scanned = self._explain_gaps(piece, read)
-        first = min(piece.offsets)
+        gaps, scanned = self._explain_gaps(slice_, read)
+        first = min(slice_.offsets)
         accounts = {
             partition: settle(
                 *offsets,
@@ -123,9 +123,9 @@ class WindowSliceWriter(SparkSliceWriter):
                 rows=rows if partition == first else 0,
                 gap=gaps.get(partition, NO_GAP),
             )
-            for partition, offsets in piece.offsets.items()
+            for partition, offsets in slice_.offsets.items()
         }
-        self._require_balance(piece, accounts)
+        self._require_balance(slice_, accounts)
         return SliceLedger(total("bytes", read) + scanned, accounts, late)
 
     def _late(self, own: DataFrame, window: EventWindow) -> LateEvents:

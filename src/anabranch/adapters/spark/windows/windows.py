@@ -80,7 +80,7 @@ def is_late(window: EventWindow, late_before: int) -> Column:
     return first_start(window) + length(window) <= F.lit(late_before * 1000)
 
 
-def require_windows(rows: DataFrame, window: EventWindow, axis: str, untouched: str) -> None:
+def require_windows(rows: DataFrame, window: EventWindow, axis: str, state: str) -> None:
     """Refuse rows whose window is not as declared: a replay would look for their events in the wrong place.
 
     Everything is computed for it, so that keeping the rows first costs nothing more.
@@ -101,15 +101,15 @@ def require_windows(rows: DataFrame, window: EventWindow, axis: str, untouched: 
         raise WindowError(
             f"The transform gives a row of the window {found['size']['it']}, "
             f"and the pipeline declares {_words(window)}.",
-            untouched=untouched,
-            next_step="group by `run.window`, or declare under `window` what the transform does",
+            state=state,
+            hint="group by `run.window`, or declare under `window` what the transform does",
         )
     if found["start"] is not None:
         raise WindowError(
             f"The table is partitioned by {axis}, and a row of the window {found['start']['it']} "
             "has another moment there.",
-            untouched=untouched,
-            next_step=f'write the start of the window there: F.col("_window.start").alias("{axis}")',
+            state=state,
+            hint=f'write the start of the window there: F.col("_window.start").alias("{axis}")',
         )
 
 

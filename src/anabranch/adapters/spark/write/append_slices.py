@@ -44,28 +44,28 @@ class AppendSliceWriter(SparkSliceWriter):
     def _ahead(self) -> Prefetch[SliceQuery | None, WrittenFiles | None]:
         return Prefetch(self._query, self._write_files)
 
-    def prepare(self, piece: Slice) -> None:
-        with self._explained(piece):
-            self._template(piece)
+    def prepare(self, slice_: Slice) -> None:
+        with self._explained(slice_):
+            self._template(slice_)
 
-    def begin(self, piece: Slice) -> None:
-        self._ahead.begin(piece)
+    def begin(self, slice_: Slice) -> None:
+        self._ahead.begin(slice_)
 
-    def await_read(self, piece: Slice) -> None:
-        self._ahead.await_made(piece)
+    def await_read(self, slice_: Slice) -> None:
+        self._ahead.await_made(slice_)
 
     def let_go(self) -> None:
         self._ahead.let_go(_drop)
 
-    def write(self, piece: Slice, staging: Staging) -> SliceDone:
-        self.begin(piece)
-        written = self._ahead.take(piece)
+    def write(self, slice_: Slice, staging: Staging) -> SliceDone:
+        self.begin(slice_)
+        written = self._ahead.take(slice_)
         if written is not None and total("strays", written.rows.counts):
             written.files.drop()
             written = None  # going over it again finds one of them, and says where it comes from
-        return super().write(piece, staging) if written is None else self._commit_files(piece, staging, written)
+        return super().write(slice_, staging) if written is None else self._commit_files(slice_, staging, written)
 
-    def _write_files(self, piece: Slice, query: SliceQuery | None) -> WrittenFiles | None:
+    def _write_files(self, slice_: Slice, query: SliceQuery | None) -> WrittenFiles | None:
         """The slice's files, counted; None where one pass does not do, because an event may give several rows.
 
         Then, and when there is something to be explained, the slice is gone over as often as it takes.
@@ -73,7 +73,7 @@ class AppendSliceWriter(SparkSliceWriter):
         if query is None:
             return None
         try:
-            with self._explained(piece):
+            with self._explained(slice_):
                 reach("slice.write.before")
                 return WrittenFiles(query.planned.write(), query.read, query.rows)
         except SliceFailedError as failed:
@@ -81,27 +81,27 @@ class AppendSliceWriter(SparkSliceWriter):
                 return None
             raise
 
-    def _query(self, piece: Slice) -> SliceQuery | None:
-        with self._explained(piece):
-            template = self._template(piece)
+    def _query(self, slice_: Slice) -> SliceQuery | None:
+        with self._explained(slice_):
+            template = self._template(slice_)
             if template is None:
                 return None
-            read, rows = self._tallies(piece)
+            read, rows = self._tallies(slice_)
             instead = dict((read.instead_of(template.read), rows.instead_of(template.rows)))
             source = {
-                **rate_options(self.client_id, self.meter.rate, len(piece.offsets)),
-                **offset_options(self.plan.source.topic, piece.offsets),
+                **rate_options(self.client_id, self.meter.rate, len(slice_.offsets)),
+                **offset_options(self.plan.source.topic, slice_.offsets),
             }
-            planned = template.files.planned(source, instead, client=self.client_id, name=self._metered_as(piece))
+            planned = template.files.planned(source, instead, client=self.client_id, name=self._metered_as(slice_))
             return SliceQuery(planned, read, rows)
 
-    def _template(self, piece: Slice) -> Template | None:
+    def _template(self, slice_: Slice) -> Template | None:
         """The query of all slices, put together for the first one that comes."""
         if not self._templates:
-            read, rows = self._tallies(piece)
+            read, rows = self._tallies(slice_)
             asked_first, asked_then = self._asked
             # Not metered by a filter: our reader of each slice does that itself.
-            counted = read.on(decode(self._read_freely(piece), self.pipeline.spec), asked_first)
+            counted = read.on(decode(self._read_freely(slice_), self.pipeline.spec), asked_first)
             made = self._rows(counted)
             found = None
             if one_row_at_most(made, counted):
@@ -116,8 +116,8 @@ class AppendSliceWriter(SparkSliceWriter):
         """Empty before anybody asked, and then the one, or None where one pass does not do."""
         return []
 
-    def _tallies(self, piece: Slice) -> tuple[RecordCounter, RecordCounter]:
-        read, rows = (RecordCounter(self.spark, tuple(piece.offsets), kinds) for kinds in (READ, ROWS))
+    def _tallies(self, slice_: Slice) -> tuple[RecordCounter, RecordCounter]:
+        read, rows = (RecordCounter(self.spark, tuple(slice_.offsets), kinds) for kinds in (READ, ROWS))
         return read, rows
 
     @cached_property
@@ -127,22 +127,22 @@ class AppendSliceWriter(SparkSliceWriter):
         kind = F.when(inside, ROWS.index("rows")).otherwise(ROWS.index("strays"))
         return CountSpec.of(len(READ), self._kind(), F.col(BYTES)), CountSpec.of(len(ROWS), kind)
 
-    def _commit_files(self, piece: Slice, staging: Staging, written: WrittenFiles) -> SliceDone:
+    def _commit_files(self, slice_: Slice, staging: Staging, written: WrittenFiles) -> SliceDone:
         """One commit with the files and the ledger, or none. What does not agree is not left behind."""
         try:
-            with self._explained(piece):
-                self._require_agreement(piece, written)
+            with self._explained(slice_):
+                self._require_agreement(slice_, written)
                 read = written.read.counts
-                self._set_aside_anew(piece, total("bad", read))
+                self._set_aside_anew(slice_, total("bad", read))
                 rows = {number: {**each, "events": each["rows"]} for number, each in written.rows.counts.items()}
-                ledger = self._ledger(piece, written.read.amount, read, rows, appended)
+                ledger = self._ledger(slice_, written.read.amount, read, rows, appended)
                 reach("slice.write.after")
         except BaseException:
             written.files.drop()
             raise
-        said = self._said(piece, staging, ledger)
-        with self._explained(piece):
-            snapshot = self._land(lambda: written.files.commit(staging.branch, said), piece, staging)
+        said = self._said(slice_, staging, ledger)
+        with self._explained(slice_):
+            snapshot = self._land(lambda: written.files.commit(staging.branch, said), slice_, staging)
         return SliceDone(snapshot, ledger)
 
     def _kind(self) -> Column:
@@ -154,31 +154,31 @@ class AppendSliceWriter(SparkSliceWriter):
             .otherwise(READ.index("out_of_range"))
         )
 
-    def _set_aside_anew(self, piece: Slice, bad: int) -> None:
+    def _set_aside_anew(self, slice_: Slice, bad: int) -> None:
         """Bad records are few: they are read once more rather than all records kept for their sake."""
         if self._sets_aside(bad):
-            with kept(bad_of(decode(self._read(piece), self.pipeline.spec))) as found:
+            with kept(bad_of(decode(self._read(slice_), self.pipeline.spec))) as found:
                 again = found.count()
                 if again != bad:
-                    raise self._unlike(piece, f"{bad} bad records when it was read first, and {again} then")
-                self._set_aside(piece, found, bad)
+                    raise self._unlike(slice_, f"{bad} bad records when it was read first, and {again} then")
+                self._set_aside(slice_, found, bad)
 
-    def _require_agreement(self, piece: Slice, written: WrittenFiles) -> None:
+    def _require_agreement(self, slice_: Slice, written: WrittenFiles) -> None:
         """Every row is in a file and every record was counted, by the partitions that were read and no others."""
         for tally, what in ((written.read, "records"), (written.rows, "rows")):
-            strange = sorted(set(tally.counts) - set(piece.offsets))
+            strange = sorted(set(tally.counts) - set(slice_.offsets))
             if strange:
-                raise self._unlike(piece, f"{what} of partitions {strange}, which it does not read")
+                raise self._unlike(slice_, f"{what} of partitions {strange}, which it does not read")
         rows, in_files = written.rows.counted, written.files.rows
         if rows != in_files:
-            raise self._unlike(piece, f"{rows} rows by the count, and {in_files} in its files")
+            raise self._unlike(slice_, f"{rows} rows by the count, and {in_files} in its files")
 
-    def _unlike(self, piece: Slice, what: str) -> LedgerError:
+    def _unlike(self, slice_: Slice, what: str) -> LedgerError:
         return LedgerError(
-            f"Slice {piece.id} had {what}.",
-            untouched=SAFE,
-            next_step=f"anabranch retry {self.run_id}",
-            slice=piece.id,
+            f"Slice {slice_.id} had {what}.",
+            state=SAFE,
+            command=f"anabranch retry {self.run_id}",
+            slice=slice_.id,
         )
 
 

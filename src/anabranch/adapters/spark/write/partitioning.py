@@ -62,5 +62,5 @@ def _ddl(columns: StructType, field: PartitionField, event_time: str) -> str:
     return f"{field.transform}s({name})" if field.width is None else f"{field.transform}({field.width}, {name})"
 
 
-def _refused(what: str, next_step: str) -> OutputError:
-    return OutputError(what, untouched="No table was created.", next_step=next_step)
+def _refused(what: str, hint: str) -> OutputError:
+    return OutputError(what, state="No table was created.", hint=hint)

@@ -31,19 +31,19 @@ class Prefetch(Generic[Q, T]):
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice")
         self._begun: dict[str, Future[T]] = {}
 
-    def begin(self, piece: Slice) -> None:
+    def begin(self, slice_: Slice) -> None:
         """Once for each slice: whoever asks again gets what was begun."""
-        if piece.id not in self._begun:
-            query = self._queries.submit(self._query, piece)
-            self._begun[piece.id] = self._makers.submit(lambda: self._make(piece, query.result()))
+        if slice_.id not in self._begun:
+            query = self._queries.submit(self._query, slice_)
+            self._begun[slice_.id] = self._makers.submit(lambda: self._make(slice_, query.result()))
 
-    def await_made(self, piece: Slice) -> None:
+    def await_made(self, slice_: Slice) -> None:
         """Return when what was begun for this slice is there, or has failed: `take` says of what."""
-        self._begun[piece.id].exception()
+        self._begun[slice_.id].exception()
 
-    def take(self, piece: Slice) -> T:
+    def take(self, slice_: Slice) -> T:
         """What was begun for this slice, when it is there. It is given away once."""
-        return self._begun.pop(piece.id).result()
+        return self._begun.pop(slice_.id).result()
 
     def let_go(self, drop: Callable[[T], None]) -> None:
         """Drop what was begun and not taken. When this returns, nothing more is read for it.

@@ -102,8 +102,8 @@ class QuarantineTable:
         places = "; ".join(f"partition {row['partition']} offset {row['offset']}: {row['reason']}" for row in first)
         return QuarantineFullError(
             f"{before + count} records can't be decoded, and the pipeline allows {self._cap}. The next ones: {places}.",
-            untouched="No row of these records was written, and none of them was set aside; they are in the topic.",
-            next_step="fix the schema or the producer; or raise quarantine.maxRecords in the pipeline and, for a "
+            state="No row of these records was written, and none of them was set aside; they are in the topic.",
+            hint="fix the schema or the producer; or raise quarantine.maxRecords in the pipeline and, for a "
             f"backfill, cancel the run and plan again. Records set aside before are in {self.table}",
             records=before + count,
             allowed=self._cap,

@@ -20,21 +20,21 @@ class ReportingWriter:
         with self._reported():
             self.writer.limit(bytes_per_second)
 
-    def progress(self, piece: Slice) -> SliceProgress:
+    def progress(self, slice_: Slice) -> SliceProgress:
         with self._reported():
-            return self.writer.progress(piece)
+            return self.writer.progress(slice_)
 
-    def prepare(self, piece: Slice) -> None:
+    def prepare(self, slice_: Slice) -> None:
         with self._reported():
-            self.writer.prepare(piece)
+            self.writer.prepare(slice_)
 
-    def begin(self, piece: Slice) -> None:
+    def begin(self, slice_: Slice) -> None:
         with self._reported():
-            self.writer.begin(piece)
+            self.writer.begin(slice_)
 
-    def await_read(self, piece: Slice) -> None:
+    def await_read(self, slice_: Slice) -> None:
         with self._reported():
-            self.writer.await_read(piece)
+            self.writer.await_read(slice_)
 
     def let_go(self) -> None:
         """With the JVM dead there is nothing left to let go of, and the error that told of it is on its way."""
@@ -45,9 +45,9 @@ class ReportingWriter:
         with self._reported():
             self.writer.let_go()
 
-    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+    def write(self, slice_: Slice, staging: Staging) -> SliceDone:
         with self._reported():
-            return self.writer.write(piece, staging)
+            return self.writer.write(slice_, staging)
 
     def _reported(self) -> AbstractContextManager[None]:
         return jvm_death_reported(

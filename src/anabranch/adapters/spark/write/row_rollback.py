@@ -49,8 +49,8 @@ class RowRollback:
         if gone:
             raise RowsGoneError(
                 f"Rows that the promotion put into {self.target.name} were changed or deleted since.",
-                untouched="Production is as it was before this command.",
-                next_step=f"compare with the tag {staging.after}, and decide by hand what is to stay",
+                state="Production is as it was before this command.",
+                hint=f"compare with the tag {staging.after}, and decide by hand what is to stay",
                 table=self.target.name,
             )
         later = now.exceptAll(then)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel
@@ -87,98 +88,103 @@ class SparkSliceWriter:
     def limit(self, bytes_per_second: int | None) -> None:
         self.meter.limit(bytes_per_second)
 
-    def progress(self, piece: Slice) -> SliceProgress:
-        planned = self._records_to_read(piece)
-        read = min(planned, self.meter.records(self._metered_as(piece)))
-        step = self._steps.get(piece.id, SlicePhase.READ)
+    def progress(self, slice_: Slice) -> SliceProgress:
+        planned = self._records_to_read(slice_)
+        read = min(planned, self.meter.records(self._metered_as(slice_)))
+        step = self._steps.get(slice_.id, SlicePhase.READ)
         if step is SlicePhase.READ and read == planned:
             step = SlicePhase.WRITE  # one pass reads and writes at once: what is left of it is writing
         return SliceProgress(step, read, planned, self.meter.bytes)
 
-    def prepare(self, piece: Slice) -> None:
+    def prepare(self, slice_: Slice) -> None:
         """Each slice is a query of its own."""
 
-    def begin(self, piece: Slice) -> None:
+    def begin(self, slice_: Slice) -> None:
         """What the slice before has committed may be needed: nothing is begun before its turn."""
 
-    def await_read(self, piece: Slice) -> None:
+    def await_read(self, slice_: Slice) -> None:
         """Nothing is read before `write`."""
 
     def let_go(self) -> None:
         """Nothing was begun."""
 
-    def write(self, piece: Slice, staging: Staging) -> SliceDone:
+    def write(self, slice_: Slice, staging: Staging) -> SliceDone:
         """One commit with the slice's rows and ledger, or none. Bad records go to quarantine before it, once."""
         try:
-            return self._write(piece, staging, self._read)
+            return self._write(slice_, staging, self._read)
         except SliceFailedError as failed:
             if not is_timestamp_overflow(failed.__cause__):
                 raise
-        return self._write(piece, staging, self._read_plainly)
+        return self._write(slice_, staging, self._read_plainly)
 
-    def _write(self, piece: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
-        with self._explained(piece), kept(decode(read_raw(piece), self.pipeline.spec)) as decoded:
+    def _write(self, slice_: Slice, staging: Staging, read_raw: Callable[[Slice], DataFrame]) -> SliceDone:
+        with self._explained(slice_), kept(decode(read_raw(slice_), self.pipeline.spec)) as decoded:
             read = read_counts(decoded, self._in_range)
-            self._set_aside(piece, bad_of(decoded), total("bad", read))
+            self._set_aside(slice_, bad_of(decoded), total("bad", read))
             reach("slice.write.before")
-            self._steps[piece.id] = SlicePhase.WRITE
+            self._steps[slice_.id] = SlicePhase.WRITE
             if self.plan.strategy.whole_table:
-                return self._merge(piece, staging, decoded, read)
+                return self._merge(slice_, staging, decoded, read)
             with kept(self._rows(decoded)) as rows:
-                self._require_in_range(piece, rows)
-                ledger = self._ledger(piece, total("bytes", read), read, _row_counts(rows), appended)
+                self._require_in_range(slice_, rows)
+                ledger = self._ledger(slice_, total("bytes", read), read, _row_counts(rows), appended)
                 reach("slice.write.after")
-                snapshot = self._commit(rows.drop(*COORDINATES), piece, staging, ledger)
+                snapshot = self._commit(rows.drop(*COORDINATES), slice_, staging, ledger)
         return SliceDone(snapshot, ledger)
 
-    def _merge(self, piece: Slice, staging: Staging, decoded: DataFrame, read: PartitionCounts) -> SliceDone:
+    def _merge(self, slice_: Slice, staging: Staging, decoded: DataFrame, read: PartitionCounts) -> SliceDone:
         """What the slice changes by key, merged into the state that the branch has."""
         table = spark_name(self.catalog, self.plan.target.table)
         branch = f"{table}.`branch_{staging.branch}`"
         keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
         with materialized(keyed.of(decoded, self.spark.table(branch))) as changes:
             keyed.require_sound(changes)
-            ledger = self._ledger(piece, total("bytes", read), read, change_counts(changes), keyed.fates)
+            ledger = self._ledger(slice_, total("bytes", read), read, change_counts(changes), keyed.fates)
             reach("slice.write.after")
-            said = self._said(piece, staging, ledger)
-            self._steps[piece.id] = SlicePhase.COMMIT
+            said = self._said(slice_, staging, ledger)
+            self._steps[slice_.id] = SlicePhase.COMMIT
             reach("slice.commit.before")
             merge(
-                changes, branch, keyed.keys, keyed.columns.names, said, lambda: self._landed(piece, staging) is not None
+                changes,
+                branch,
+                keyed.keys,
+                keyed.columns.names,
+                said,
+                lambda: self._landed(slice_, staging) is not None,
             )
         reach("slice.commit.after")
-        return SliceDone(self._require_landed(piece, staging), ledger)
+        return SliceDone(self._require_landed(slice_, staging), ledger)
 
     @cached_property
     def _steps(self) -> dict[str, SlicePhase]:
         """What is being done with each slice, by its id; read by other threads."""
         return {}
 
-    def _records_to_read(self, piece: Slice) -> int:
+    def _records_to_read(self, slice_: Slice) -> int:
         """How many records the slice reads, if every offset has one."""
-        return sum(end - start for ranges in piece.needed.values() for start, end in ranges)
+        return sum(end - start for ranges in slice_.needed.values() for start, end in ranges)
 
-    def _metered_as(self, piece: Slice) -> str:
-        return f"control/{piece.id}" if self.control else piece.id
+    def _metered_as(self, slice_: Slice) -> str:
+        return f"control/{slice_.id}" if self.control else slice_.id
 
-    def _read(self, piece: Slice) -> DataFrame:
+    def _read(self, slice_: Slice) -> DataFrame:
         """Metered: counted as records of the slice, and held to the limit."""
-        return self.meter.on(self._read_freely(piece), self._metered_as(piece))
+        return self.meter.on(self._read_freely(slice_), self._metered_as(slice_))
 
-    def _read_freely(self, piece: Slice) -> DataFrame:
+    def _read_freely(self, slice_: Slice) -> DataFrame:
         return read_offsets(
             self.spark,
             bootstrap=self.kafka.bootstrap,
             topic=self.plan.source.topic,
-            ranges=piece.offsets,
+            ranges=slice_.offsets,
             client_id=self.client_id,
             options=self.kafka.spark(),
             bytes_per_second=self.meter.rate,
         )
 
-    def _read_plainly(self, piece: Slice) -> DataFrame:
-        client, name = self.kafka.client(self.client_id), self._metered_as(piece)
-        return read_via_driver(self.spark, client, self.plan.source.topic, piece.offsets, self.meter, name)
+    def _read_plainly(self, slice_: Slice) -> DataFrame:
+        client, name = self.kafka.client(self.client_id), self._metered_as(slice_)
+        return read_via_driver(self.spark, client, self.plan.source.topic, slice_.offsets, self.meter, name)
 
     @cached_property
     def _in_range(self) -> Column:
@@ -195,11 +201,11 @@ class SparkSliceWriter:
         moment = F.col(f"`{partitions.axis.column}`")
         return (moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end))
 
-    def _set_aside(self, piece: Slice, found: DataFrame, bad: int) -> None:
+    def _set_aside(self, slice_: Slice, found: DataFrame, bad: int) -> None:
         if self._sets_aside(bad):
             quarantine = QuarantineTable(self.catalog, self.pipeline)
             quarantine.prepare(self.spark)
-            batch = Batch(id=f"{self.run_id}/{piece.id}", slice=piece.id, run=self.run_id, total="")
+            batch = Batch(id=f"{self.run_id}/{slice_.id}", slice=slice_.id, run=self.run_id, total="")
             quarantine.set_aside(found, batch, bad)
 
     def _sets_aside(self, bad: int) -> bool:
@@ -210,7 +216,7 @@ class SparkSliceWriter:
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
         return align(self.transform(events), columns, keep=tuple(COORDINATES))
 
-    def _require_in_range(self, piece: Slice, rows: DataFrame) -> None:
+    def _require_in_range(self, slice_: Slice, rows: DataFrame) -> None:
         """A row outside would be put into partitions that are not replaced, beside what live has written there."""
         partitions = self.plan.target.partitions
         if not isinstance(partitions, PartitionRange):
@@ -221,104 +227,104 @@ class SparkSliceWriter:
             raise RowOutsideError(
                 f"The transform gives the event at partition {stray['_partition']} offset {stray['_offset']} the time "
                 f"{stray['at']} in {partitions.axis.column}, which is outside the range.",
-                untouched=SAFE,
-                next_step=f"keep {partitions.axis.column} within the partition of the event's own time",
-                slice=piece.id,
+                state=SAFE,
+                hint=f"keep {partitions.axis.column} within the partition of the event's own time",
+                slice=slice_.id,
             )
 
     def _ledger(
         self,
-        piece: Slice,
+        slice_: Slice,
         bytes_read: int,
         read: PartitionCounts,
         rows: PartitionCounts,
         fates: Callable[[Mapping[str, int], Mapping[str, int]], Fates],
     ) -> SliceLedger:
-        gaps, scanned = self._explain_gaps(piece, read)
+        gaps, scanned = self._explain_gaps(slice_, read)
         accounts = {
             partition: _account(
-                piece.offsets[partition],
+                slice_.offsets[partition],
                 read.get(partition, {}),
                 rows.get(partition, {}).get("rows", 0),
                 fates(read.get(partition, {}), rows.get(partition, {})),
                 gaps.get(partition, NO_GAP),
             )
-            for partition in piece.offsets
+            for partition in slice_.offsets
         }
-        self._require_balance(piece, accounts)
+        self._require_balance(slice_, accounts)
         return SliceLedger(bytes_read + scanned, accounts)
 
-    def _explain_gaps(self, piece: Slice, read: PartitionCounts) -> tuple[Mapping[int, Gap], int]:
+    def _explain_gaps(self, slice_: Slice, read: PartitionCounts) -> tuple[Mapping[int, Gap], int]:
         """What the offsets without a record are, by partition, and how many bytes were read to know it."""
-        counted = {partition: _records(read.get(partition, {})) for partition in piece.offsets}
+        counted = {partition: _records(read.get(partition, {})) for partition in slice_.offsets}
         # The scan reads from the same brokers, so it passes the same meter.
-        pace = ScanPace(fetched=lambda size: self.meter.passed(self._metered_as(piece), 0, size))
-        return SliceGaps(self.kafka, self.client_id, self.plan.source, self.run_id, pace).explain(piece, counted)
+        pace = ScanPace(fetched=lambda size: self.meter.passed(self._metered_as(slice_), 0, size))
+        return SliceGaps(self.kafka, self.client_id, self.plan.source, self.run_id, pace).explain(slice_, counted)
 
-    def _require_balance(self, piece: Slice, accounts: Mapping[int, Account]) -> None:
+    def _require_balance(self, slice_: Slice, accounts: Mapping[int, Account]) -> None:
         for partition, account in accounts.items():
             if not account.balances or account.lost:
                 fates = ", ".join(f"{fate} {count}" for fate, count in account.fates.items() if count)
                 raise LedgerError(
-                    f"Slice {piece.id}, partition {partition}: the ledger does not balance: {account.offsets} offsets "
+                    f"Slice {slice_.id}, partition {partition}: the ledger does not balance: {account.offsets} offsets "
                     f"planned, {sum(account.fates.values())} counted ({fates}), {account.rows} rows.",
-                    untouched=SAFE,
-                    next_step=f"anabranch retry {self.run_id}",
-                    slice=piece.id,
+                    state=SAFE,
+                    command=f"anabranch retry {self.run_id}",
+                    slice=slice_.id,
                     partition=partition,
                 )
 
-    def _said(self, piece: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
+    def _said(self, slice_: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
         return {
             props.RUN: self.run_id,
             props.EPOCH: str(staging.epoch),
-            props.SLICE: piece.id,
-            props.OFFSETS: props.write_offsets(piece.offsets),
+            props.SLICE: slice_.id,
+            props.OFFSETS: props.write_offsets(slice_.offsets),
             props.LEDGER: json.dumps(ledger.document(), separators=(",", ":")),
         }
 
-    def _commit(self, rows: DataFrame, piece: Slice, staging: Staging, ledger: SliceLedger) -> int:
-        said = self._said(piece, staging, ledger)
+    def _commit(self, rows: DataFrame, slice_: Slice, staging: Staging, ledger: SliceLedger) -> int:
+        said = self._said(slice_, staging, ledger)
         options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in said.items()}}
         branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
-        return self._land(rows.writeTo(branch).options(**options).append, piece, staging)
+        return self._land(rows.writeTo(branch).options(**options).append, slice_, staging)
 
-    def _land(self, commit: Callable[[], None], piece: Slice, staging: Staging) -> int:
+    def _land(self, commit: Callable[[], None], slice_: Slice, staging: Staging) -> int:
         """The snapshot that the slice's one commit has made."""
-        self._steps[piece.id] = SlicePhase.COMMIT
+        self._steps[slice_.id] = SlicePhase.COMMIT
         reach("slice.commit.before")
         try:
             commit()
         except (PySparkException, Py4JError):
             # The answer may have been lost after the commit was made; the branch knows.
-            landed = self._landed(piece, staging)
+            landed = self._landed(slice_, staging)
             if landed is None:
                 raise
             return landed
         reach("slice.commit.after")
-        return self._require_landed(piece, staging)
+        return self._require_landed(slice_, staging)
 
-    def _require_landed(self, piece: Slice, staging: Staging) -> int:
-        snapshot = self._landed(piece, staging)
+    def _require_landed(self, slice_: Slice, staging: Staging) -> int:
+        snapshot = self._landed(slice_, staging)
         if snapshot is None:
             raise SliceFailedError(
-                f"Slice {piece.id} was written, but not to the staging of epoch {staging.epoch}: that one is gone.",
-                untouched="Production is as before, and so is the staging in use.",
-                next_step=f"anabranch status {self.run_id} says who has taken over",
-                slice=piece.id,
+                f"Slice {slice_.id} was written, but not to the staging of epoch {staging.epoch}: that one is gone.",
+                state="Production is as before, and so is the staging in use.",
+                hint=f"anabranch status {self.run_id} says who has taken over",
+                slice=slice_.id,
             )
         return snapshot
 
-    def _landed(self, piece: Slice, staging: Staging) -> int | None:
+    def _landed(self, slice_: Slice, staging: Staging) -> int | None:
         target = IcebergTarget(self.catalog.open(), self.plan.target.table)
         try:
             staged = target.staged(staging.branch, staging.root or self.plan.root)
         except HistoryGoneError:
             return None
-        return next((each.snapshot for each in staged if each.slice_id == piece.id), None)
+        return next((each.snapshot for each in staged if each.slice_id == slice_.id), None)
 
     @contextmanager
-    def _explained(self, piece: Slice) -> Iterator[None]:
+    def _explained(self, slice_: Slice) -> Iterator[None]:
         """Spark's errors in our words; those of the user's transform with their line."""
         try:
             with self.transform.attribute_transform_errors():
@@ -330,17 +336,17 @@ class SparkSliceWriter:
             )
             raise TransformFailedError(
                 f"In the control's code {self.transform.digest[:12]}: {error.what}" if self.control else error.what,
-                untouched=SAFE,
-                next_step=f"`anabranch cancel {self.run_id}`; then {mend}",
-                slice=piece.id,
-                **error.fields,
+                state=SAFE,
+                hint=f"`anabranch cancel {self.run_id}`; then {mend}",
+                slice=slice_.id,
+                **dict[str, Any](error.fields),
             ) from error.__cause__
         except (PySparkException, Py4JError, DriverReadError) as error:
             raise SliceFailedError(
-                f"Slice {piece.id} could not be replayed.",
-                untouched=SAFE,
-                next_step=f"anabranch retry {self.run_id}",
-                slice=piece.id,
+                f"Slice {slice_.id} could not be replayed.",
+                state=SAFE,
+                command=f"anabranch retry {self.run_id}",
+                slice=slice_.id,
             ) from error
 
 

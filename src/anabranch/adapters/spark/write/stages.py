@@ -24,7 +24,7 @@ class StageFailedError(AnabranchError):
 
 def time_stages(
     writer: SparkSliceWriter,
-    piece: Slice,
+    slice_: Slice,
     branch: str,
     clock: Callable[[], float],
     write: Callable[[], float],
@@ -38,17 +38,17 @@ def time_stages(
     """
     try:
         with writer.transform.attribute_transform_errors():
-            first = _timed(_read(writer, piece), clock)
-            again = _timed(_read(writer, piece), clock)
-            decoded = _timed(decode(_read(writer, piece), writer.pipeline.spec), clock)
-            rows = _timed(_rows(writer, piece, branch), clock)
+            first = _timed(_read(writer, slice_), clock)
+            again = _timed(_read(writer, slice_), clock)
+            decoded = _timed(decode(_read(writer, slice_), writer.pipeline.spec), clock)
+            rows = _timed(_rows(writer, slice_, branch), clock)
             whole = write()
     except (PySparkException, Py4JError) as error:
         raise StageFailedError(
-            f"The records of slice {piece.id} could not be read, decoded or transformed.",
-            untouched="Production is as before.",
-            next_step="anabranch doctor; then rehearse again",
-            slice=piece.id,
+            f"The records of slice {slice_.id} could not be read, decoded or transformed.",
+            state="Production is as before.",
+            hint="anabranch doctor; then rehearse again",
+            slice=slice_.id,
         ) from error
     read = min(first, again)
     found = {
@@ -62,7 +62,7 @@ def time_stages(
     return {stage: round(max(0.0, seconds), 3) for stage, seconds in found.items()}
 
 
-def _read(writer: SparkSliceWriter, piece: Slice) -> DataFrame:
+def _read(writer: SparkSliceWriter, slice_: Slice) -> DataFrame:
     frames = [
         read_offsets(
             writer.spark,
@@ -72,13 +72,13 @@ def _read(writer: SparkSliceWriter, piece: Slice) -> DataFrame:
             client_id=writer.client_id,
             options=writer.kafka.spark(),
         )
-        for each in layers(piece.needed)
+        for each in layers(slice_.needed)
     ]
     return reduce(DataFrame.union, frames)
 
 
-def _rows(writer: SparkSliceWriter, piece: Slice, branch: str) -> DataFrame:
-    decoded = decode(_read(writer, piece), writer.pipeline.spec)
+def _rows(writer: SparkSliceWriter, slice_: Slice, branch: str) -> DataFrame:
+    decoded = decode(_read(writer, slice_), writer.pipeline.spec)
     if not writer.plan.strategy.whole_table:
         return writer.transform(events_of(decoded))
     table = spark_name(writer.catalog, writer.plan.target.table)
