@@ -15,7 +15,7 @@ def check(evidence: CheckInput) -> Sequence[Result]:
     expected = f"every record of {spots.file}"
     if not spots.expected and not spots.problems:
         return (Result("known records", CheckOutcome.WARNED, expected, "the file has no records"),)
-    found = [f"{spots.expected - spots.missed:,} of {counted(spots.asked, 'record')} found"]
+    found = [f"{spots.expected - spots.missed:,} of {counted(spots.expected, 'record')} found"]
     if spots.problems:
         found.append(f"{counted(len(spots.problems), 'line')} could not be looked for")
     return (
