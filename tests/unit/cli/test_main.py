@@ -113,7 +113,7 @@ def test_an_internal_error_claims_no_state_and_names_the_command_that_shows_it(
     assert said.splitlines() == [
         "error     Internal error: ZeroDivisionError: nobody saw it coming.  [unexpected]",
         "state     Unknown: run `anabranch status 20250601-ab12` before you retry.",
-        "run       anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
+        "hint      anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
     ]
 
 
