@@ -18,7 +18,7 @@ from anabranch.adapters.kafka.answering import answering as kafka_answering
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.topics import KafkaUnreachableError
 from anabranch.adapters.sql.store import open_store
-from anabranch.app.service_probes import database_answers
+from anabranch.replay.service_reports import database_answers
 from anabranch.runs.run_lease import RunLease, acquire_run_lease
 
 TTL = timedelta(seconds=3)

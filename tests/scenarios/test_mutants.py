@@ -24,9 +24,9 @@ from anabranch.adapters.spark.write.slices import SparkSliceWriter
 from anabranch.adapters.sql.store import open_store
 from anabranch.app.backfill import BackfillRun
 from anabranch.app.gates import GateService
-from anabranch.app.planning import DriftGuard
 from anabranch.errors import AnabranchError
 from anabranch.plan.target_range import PartitionRange
+from anabranch.replay.drift_guard import DriftGuard
 from anabranch.replay.replayer import Replayer
 from anabranch.validate.result import CheckOutcome
 from tests.fixtures.broker import KafkaForTests

@@ -118,6 +118,14 @@ class GateService:
         require_open(card, state="Nothing was read; production is as before.")
         self._go_on_with_red(card)
 
+    def rollback_rehearsal_due(self) -> bool:
+        """Whether there is no valid evidence of a rehearsed rollback."""
+        return bool(self.due(WAY_BACK))
+
+    def rehearse_rollback(self, say: Callable[[str], object]) -> bool:
+        """Rehearse promotion and rollback on a scratch branch if that is due. Whether it was."""
+        return bool(self.measure(say, WAY_BACK))
+
     def require_for_promotion(self) -> None:
         """The rollback gate must be green: rehearsed on this table, with evidence that is still valid."""
         card = self.score()

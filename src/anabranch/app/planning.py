@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -27,8 +26,7 @@ from anabranch.contract.load import load_contract
 from anabranch.contract.pins import declared, digest_files, pin_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
-from anabranch.plan.drift import Drift, InputObserver, ObservedInputs, check_drift, lost_of
-from anabranch.plan.drift_errors import require_no_drift
+from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.lookup_tables import pin_all
 from anabranch.plan.offsets.completeness import moments_of
 from anabranch.plan.offsets.ranges import timestamp_bounds
@@ -38,7 +36,6 @@ from anabranch.plan.planner import Planned, make_plan
 from anabranch.plan.preconditions import check_target
 from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.request import resolve_request
-from anabranch.plan.slices import Ranges
 from anabranch.plan.strategies.event_windows import require_closed
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import TimeAxis, WholeTable
@@ -147,24 +144,3 @@ class ProjectInputs:
             return schema_digest(table), usable_axis(table), base_kept
         except NotPartitionedByTimeError:
             return schema_digest(table), None, base_kept
-
-
-@dataclass(frozen=True)
-class DriftGuard:
-    """Stops a run when what its plan pinned has changed."""
-
-    plan: Plan
-    present: InputObserver
-    wanted: Ranges
-    """All that is to be read by the end."""
-    needed: Callable[[], Ranges]
-    """Of those, the offsets still to be read: those in staging already may go. Asked when some have gone."""
-    flag: Callable[[Drift], None]
-    """Told of every drift, also of those that don't stop the run."""
-
-    def check(self) -> None:
-        now = self.present.now()
-        drifts = check_drift(self.plan, now, self.needed() if lost_of(self.wanted, now.earliest) else {})
-        for drift in drifts:
-            self.flag(drift)
-        require_no_drift(self.plan, drifts)

@@ -11,6 +11,7 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
+from anabranch.replay.ports import CheckpointCopier
 from anabranch.replay.replayer import SliceWriter
 
 if TYPE_CHECKING:
@@ -79,3 +80,9 @@ def stream_folder(project_context: ProjectContext, plan: Plan, run_id: str) -> R
 def stream_place(project_context: ProjectContext, run_id: str) -> Path:
     """Where the checkpoints of a run's epochs are."""
     return run_folder(project_context, run_id).resolve() / "stream"
+
+
+def checkpoint_copier(project_context: ProjectContext, plan: Plan, run_id: str) -> CheckpointCopier:
+    """Copies live's checkpoint for a run that replays as a stream; does nothing for any other."""
+    stream = stream_folder(project_context, plan, run_id)
+    return (lambda _epoch, _staged: None) if stream is None else stream.of

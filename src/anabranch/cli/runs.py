@@ -171,7 +171,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from datetime import datetime, timezone
 
     from anabranch.app.approval import approval_document
-    from anabranch.app.service_probes import paused_by_outage, silent_services
+    from anabranch.replay.service_reports import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
 

@@ -27,7 +27,7 @@ from anabranch.adapters.spark.transform.lookups import HeadLookupTables
 from anabranch.adapters.spark.write.quarantine import QuarantineTable
 from anabranch.adapters.spark.write.target_table import ensure_target
 from anabranch.app.project_context import ProjectContext
-from anabranch.app.service_probes import service_probes
+from anabranch.app.services import service_probes
 from anabranch.contract.code import code_digest
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.load import LoadedPipeline

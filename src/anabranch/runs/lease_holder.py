@@ -6,13 +6,15 @@ import hashlib
 import os
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import psutil
 
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
-from anabranch.runs.run_lease import LEASE_DURATION
+from anabranch.runs.run_lease import LEASE_DURATION, RunLease, RunStore, acquire_run_lease
 
 LEASE_VARIABLE = "ANABRANCH_LEASE_SECONDS"
 
@@ -43,6 +45,15 @@ def is_gone(holder: str) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE or _started(process) != int(named["since"])
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
         return True
+
+
+@contextmanager
+def take_run_lease(store: RunStore, run_id: str, holder: str, actor: str) -> Iterator[RunLease]:
+    """The run's lease. One whose process has ended is not waited for: its epoch is refused from then on."""
+    former = store.reader.lease(run_id).holder
+    gone = former is not None and is_gone(former)
+    with acquire_run_lease(store, run_id, holder=holder, actor=actor, ttl=lease_time(), take_over=gone) as lease:
+        yield lease
 
 
 def lease_time() -> timedelta:

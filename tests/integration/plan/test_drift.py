@@ -11,12 +11,13 @@ from pyiceberg.types import StringType
 from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, FOR_EVER, HOUR, JUNE, SECONDS, Shop, every
 
-from anabranch.app.planning import DriftGuard, ProjectInputs, plan_backfill
+from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import open_project
 from anabranch.errors import AnabranchError
 from anabranch.plan.drift import Drift, PartitionsAdded
 from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Ranges
+from anabranch.replay.drift_guard import DriftGuard
 
 pytestmark = pytest.mark.kafka
 

@@ -1,0 +1,176 @@
+"""Promotes a run: catches up with live in rounds, then joins staging into production by one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Slice
+from anabranch.plan.steps import CatchUp, Promote, RehearseRollback, steps_for
+from anabranch.promote.catch_up import missed, reached
+from anabranch.promote.commit import Act, already_done
+from anabranch.promote.promotion import ApprovedRun, Promotion, StagingBehindLiveError
+from anabranch.promote.target import PromotionTarget
+from anabranch.promote.validations import ever_accepted
+from anabranch.replay.ledger import CATCH_UP
+from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
+from anabranch.runs.journal import Outcome
+from anabranch.runs.run_lease import RunLease
+from anabranch.runs.states import State
+from anabranch.validate.report import Report, require_accepted
+
+CATCH_UP_ROUNDS = 5
+"""How often to catch up with live before a promotion. Each round is shorter than the one before."""
+LIVE_PAUSE_SECONDS = 60
+"""For how long live is asked to pause, if each of its commits has to be replayed before a promotion."""
+
+_CATCHING_UP = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
+"""States in which an accepted run is if its promotion ended while it caught up with live."""
+_COMMITTED_OR_COMMITTING = frozenset({State.PROMOTING, State.PROMOTED})
+
+
+class PromotionGates(Protocol):
+    def require_for_promotion(self) -> None:
+        """Raise GateClosedError unless rollback is rehearsed on this table and no gate blocks."""
+
+    def rollback_rehearsal_due(self) -> bool:
+        """Whether there is no valid evidence of a rehearsed rollback."""
+
+    def rehearse_rollback(self, say: Callable[[str], object]) -> bool:
+        """Rehearse promotion and rollback on a scratch branch if that is due. Whether it was."""
+
+
+class LivePause(Protocol):
+    """Live's own cooperation: for the time of a pause it makes no commit."""
+
+    def request(self, run: str, seconds: int) -> None: ...
+
+    def release(self, run: str) -> None:
+        """Idempotent."""
+
+
+class RunTarget(PromotionTarget, StagingTarget, Protocol):
+    """One table: staging in it, and promotion to it."""
+
+
+@dataclass(frozen=True)
+class PromotionRun:
+    lease: RunLease
+    plan: Plan
+    target: RunTarget
+    gates: PromotionGates
+    live_pause: LivePause | None
+    """None: the promotion needs no pause of live."""
+    require_no_drift: Callable[[], None]
+    require_within_limits: Callable[[], None]
+    """Raises if the contract's deadline or budget forbids a promotion now."""
+    approve: Callable[[Staging], ApprovedRun]
+    """The run as validated and approved. Raises if either is missing."""
+    catch_up: Callable[[Sequence[Slice]], None]
+    """Replays slices into staging. Raises CatchUpStoppedError if it was paused or cancelled."""
+    validate: Callable[[], Report]
+
+    def __call__(self) -> int:
+        """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and promotes."""
+        self.require_no_drift()
+        if self.lease.run.state not in _COMMITTED_OR_COMMITTING:
+            self.require_within_limits()
+            if self.gates.rollback_rehearsal_due() or not self._performed(RehearseRollback.name):
+                self.rehearse_rollback()
+            self.gates.require_for_promotion()
+        try:
+            snapshot = self._promote_in_rounds()
+        except BaseException:
+            with suppress(Exception):  # what failed is the error to report; the pause ends by itself
+                self._release_live_pause()
+            raise
+        self._release_live_pause()
+        return snapshot
+
+    def rehearse_rollback(self, say: Callable[[str], object] = lambda _: None) -> None:
+        """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
+        rehearse_rollback(self.lease, self.plan, self.gates, say)
+
+    def _promote_in_rounds(self) -> int:
+        for number in range(CATCH_UP_ROUNDS):
+            try:
+                return self._catch_up_and_promote(number)
+            except StagingBehindLiveError as error:
+                behind = error
+        raise behind
+
+    def _catch_up_and_promote(self, number: int) -> int:
+        """Execute the promotion's steps of the plan. Raises StagingBehindLiveError if live commits meanwhile."""
+        self._finish_catching_up()
+        self._staging()  # the fence: after it no commit of an earlier epoch can take effect
+        done = already_done(self.lease, self.target, Act.PROMOTE)
+        if done is not None:
+            return done  # finding out what has happened needs no approval
+        promoted = None
+        for step in steps_for(self.plan, "promote"):
+            match step:
+                case CatchUp():
+                    with self.lease.performing(step.name) as details:
+                        details["slices"] = self._catch_up(number)
+                case Promote():
+                    promoted = self._promotion()()
+                case _:
+                    raise AssertionError(f"step {step.name} is not one of the promotion")
+        if promoted is None:
+            raise AssertionError(f"the plan of run {self.lease.run_id} has no step that promotes it")
+        return promoted
+
+    def _promotion(self) -> Promotion:
+        """The promotion of staging as it is now. Raises if that is not validated and approved."""
+        staging = self._staging()
+        approved = self.approve(staging)
+        staged = self._staged(staging)
+        caught_up = frozenset[int]()
+        if not self.plan.strategy.whole_table:
+            ids = [each.slice_id for each in staged if each.slice_id.startswith(CATCH_UP)]
+            caught_up = frozenset(int(each[len(CATCH_UP) :]) for each in ids)
+        return Promotion(self.lease, self.target, approved, staging, caught_up, reached(self.plan, staged))
+
+    def _catch_up(self, number: int) -> int:
+        """Replay and validate what live committed into the range that staging does not contain. Returns the slices."""
+        promotion = self._promotion()
+        behind = promotion.behind()
+        if behind is None:
+            return 0
+        if number and self.live_pause is not None:
+            # The first round may take long. After it there is little left, and live can wait for that.
+            self.live_pause.request(self.lease.run_id, LIVE_PAUSE_SECONDS)
+        slices = missed(self.plan, behind.commits, promotion.reached)
+        self.catch_up(slices)
+        require_accepted(self.validate())
+        return len(slices)
+
+    def _finish_catching_up(self) -> None:
+        """Go on if an earlier promotion ended while it caught up: staging is longer than what was validated."""
+        if self.lease.run.state in _CATCHING_UP and ever_accepted(self.lease.reader, self.lease.run_id):
+            self.catch_up(())
+            require_accepted(self.validate())
+
+    def _staging(self) -> Staging:
+        return take_staging(self.lease, self.plan, self.target)
+
+    def _staged(self, staging: Staging) -> list[StagedSlice]:
+        return list(self.target.staged(staging.branch, self.plan.root))
+
+    def _release_live_pause(self) -> None:
+        if self.live_pause is not None:
+            self.live_pause.release(self.lease.run_id)
+
+    def _performed(self, step: str) -> bool:
+        journal = self.lease.reader.journal(self.lease.run_id)
+        return any(entry.step == step and entry.outcome is Outcome.SUCCEEDED for entry in journal)
+
+
+def rehearse_rollback(lease: RunLease, plan: Plan, gates: PromotionGates, say: Callable[[str], object]) -> None:
+    """Perform the plan's step that rehearses promotion and rollback, and record whether it was measured now."""
+    for step in steps_for(plan, "rehearse-rollback"):
+        with lease.performing(step.name) as details:
+            details["measured"] = gates.rehearse_rollback(say)

@@ -1,0 +1,35 @@
+"""What the replay of a run asks of the world outside: gates, an engine that writes slices, a look at isolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from anabranch.replay.replayer import SliceWriter
+
+
+class ReplayGates(Protocol):
+    def require_for_replay(self) -> None:
+        """Raise GateClosedError if a gate blocks. When it returns, acknowledged red gates are on record."""
+
+
+class ReplayEngine(Protocol):
+    """Runs transforms over slices."""
+
+    def start(self, phase: Callable[[str], None], /) -> object:
+        """Be ready to load code and write slices; idempotent. `phase` is told what takes time."""
+
+    def writers(self, *, control: bool) -> Mapping[str, SliceWriter]:
+        """The writers by the name of their steps. Loads the user's code. Raises if that can't be loaded."""
+
+    def cancel_jobs(self) -> None:
+        """End what the engine waits for. A slice whose commit was made meanwhile is found in staging later."""
+
+
+CheckpointCopier = Callable[[int, int], object]
+"""Has live's checkpoint ready for an epoch (first argument), cut after so many staged slices (second). Idempotent."""
+
+
+class IsolationObserver(Protocol):
+    def __call__(self) -> Mapping[str, object]:
+        """Consumer groups, their offsets and the ACLs of what live reads, as they are now. Changes nothing."""

@@ -1,0 +1,175 @@
+"""Replays a run into staging: executes the plan's steps from the gates to the last slice, in the order of its list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.drift import InputObserver
+from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Slice
+from anabranch.plan.steps import (
+    ControlSlice,
+    CopyCheckpoint,
+    MakeControlStaging,
+    MakeStaging,
+    PassGates,
+    RecordIsolation,
+    ReplaySlice,
+    SliceStep,
+    StageFromSnapshot,
+    slice_steps,
+    steps_for,
+)
+from anabranch.replay.drift_guard import DriftGuard, drift_guard, staged_ids
+from anabranch.replay.limits import Limits
+from anabranch.replay.ports import CheckpointCopier, IsolationObserver, ReplayEngine, ReplayGates
+from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
+from anabranch.replay.service_watch import ServiceWatch
+from anabranch.replay.staging import Staging, StagingTarget, take_staging
+from anabranch.runs.journal import Outcome
+from anabranch.runs.run_lease import RunLease
+
+
+class CatchUpStoppedError(AnabranchError):
+    code = "promote.catch-up-stopped"
+    exit_code = ExitCode.INTERRUPTED
+
+
+@dataclass(frozen=True)
+class ReplayRun:
+    lease: RunLease
+    plan: Plan
+    target: StagingTarget
+    observer: RunObserver
+    gates: ReplayGates
+    engine: ReplayEngine
+    inputs: InputObserver
+    limits: Limits
+    observe_isolation: IsolationObserver
+    copy_checkpoint: CheckpointCopier
+    watch_services: Callable[[], ServiceWatch]
+    """A new watch of Kafka, the catalog and the control database, for one replay."""
+    clock: Clock
+
+    def __call__(self) -> ReplayEnd:
+        """Replay the slices that are not in staging yet.
+
+        If drift, limits or gates refuse, no staging was created, the engine was not started and no user code loaded.
+        """
+        steps = steps_for(self.plan, "replay")
+        slices = slice_steps(steps)
+        guard = self._guard(slices)
+        variants: list[ReplayVariant] = []
+        writers: dict[str, SliceWriter] = {}
+        with ExitStack() as preparing:
+            for step in steps:
+                match step:
+                    case PassGates():
+                        self._pass_gates(step, guard)
+                    case RecordIsolation():
+                        self._record_isolation(step)
+                        self.engine.start(self.observer.phase)
+                        self.observer.phase("loading the transform")
+                        writers.update(self.engine.writers(control=self.plan.control is not None))
+                        preparing.enter_context(_prepared(writers.values(), slices))
+                    case MakeStaging() | StageFromSnapshot():
+                        self.observer.phase("preparing staging")
+                        variants.append(self._variant(step.name, ReplaySlice.name, writers))
+                    case MakeControlStaging():
+                        self.observer.phase("preparing the control's staging")
+                        variants.append(self._variant(step.name, ControlSlice.name, writers))
+                    case CopyCheckpoint():
+                        with self.lease.performing(step.name):
+                            self.copy_checkpoint(self.lease.epoch, len(self._staged_ids()))
+                    case ReplaySlice() | ControlSlice():
+                        break
+                    case _:
+                        raise AssertionError(f"step {step.name} is not one of the replay")
+        return self._replayer(variants, guard, self.limits)(slices)
+
+    def catch_up(self, missed: Sequence[Slice]) -> None:
+        """Replay slices of what live committed after the base, by the corrected code only; a control has no part.
+
+        Raises CatchUpStoppedError if the replay was paused or cancelled. Schedule and budget were checked when the
+        promotion began.
+        """
+        slices = tuple(ReplaySlice(slice_) for slice_ in missed)
+        guard = self._guard(slices)
+        self.observer.phase("catching up with live")
+        guard.check()
+        self.engine.start(self.observer.phase)
+        writer = self.engine.writers(control=False)[ReplaySlice.name]
+        with _prepared([writer], slices):
+            variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
+        end = self._replayer([variant], guard, lambda: None)(slices)
+        if end is not ReplayEnd.STAGED:
+            raise CatchUpStoppedError(
+                f"Run {self.lease.run_id} was {end.value} while it caught up with live; it was not promoted.",
+                state=f"{self.plan.target.table} is unchanged by run {self.lease.run_id}; staging is kept.",
+                command=f"anabranch {'promote' if end is ReplayEnd.PAUSED else 'close'} {self.lease.run_id}",
+                run=self.lease.run_id,
+                end=end.value,
+            )
+
+    def _pass_gates(self, step: PassGates, guard: DriftGuard) -> None:
+        self.observer.phase("checking drift, limits and gates")
+        with self.lease.performing(step.name):
+            guard.check()
+            self.limits.require_open()
+            self.gates.require_for_replay()
+
+    def _record_isolation(self, step: RecordIsolation) -> None:
+        """Once, before the first record is read: the isolation certificate compares the end of the run with it."""
+        journal = self.lease.reader.journal(self.lease.run_id)
+        if not any(entry.step == step.name for entry in journal):
+            seen = self.observe_isolation()
+            intent = f"{self.lease.run_id}-{step.name}"
+            self.lease.record_outcome(self.lease.record_intent(step.name, seen, intent=intent), Outcome.SUCCEEDED)
+
+    def _variant(self, step: str, slices: str, writers: dict[str, SliceWriter]) -> ReplayVariant:
+        """Staging for one version of the code, and the writer of its slices."""
+        with self.lease.performing(step) as details:
+            staging = self._staging(control=slices == ControlSlice.name)
+            details["branch"] = staging.branch
+        return ReplayVariant(slices, staging, writers[slices])
+
+    def _staging(self, *, control: bool = False) -> Staging:
+        return take_staging(self.lease, self.plan, self.target, control=control)
+
+    def _staged_ids(self) -> set[str]:
+        return staged_ids(self.target, self.plan, self.lease.run_id)
+
+    def _guard(self, slices: Sequence[SliceStep]) -> DriftGuard:
+        return drift_guard(self.lease, self.plan, self.target, self.inputs, slices)
+
+    def _replayer(
+        self, variants: Sequence[ReplayVariant], guard: DriftGuard, limits: Callable[[], ReplayEnd | None]
+    ) -> Replayer:
+        return Replayer(
+            self.lease,
+            self.plan,
+            self.target,
+            tuple(variants),
+            guard,
+            self.observer,
+            self.clock,
+            self.limits.bytes_per_second,
+            limits,
+            self.watch_services(),
+        )
+
+
+@contextmanager
+def _prepared(writers: Iterable[SliceWriter], slices: Sequence[SliceStep]) -> Iterator[None]:
+    """Compile the first slice's query while staging is created: both take about as long.
+
+    An error in it surfaces when the first slice is written, which compiles the query again.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="prepare") as executor:
+        for writer in writers if slices else ():
+            executor.submit(writer.prepare, slices[0].slice)
+        yield
