@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from anabranch.app.approval import ApprovalSubject, approve, revoke, subject_of_run
+from anabranch.app.approval import subject_of_run
 from anabranch.app.backfill import BackfillRun
 from anabranch.gates.approval.approval import Approval
+from anabranch.gates.approval.requests import ApprovalSubject, approve, revoke
 from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
 from tests.conformance.classes.dying import dying_at

@@ -18,7 +18,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.app.approval import approved_run, require_rollback_authority
+from anabranch.app.approval import approval_of
 from anabranch.app.control import with_control
 from anabranch.app.cost import cost_record, note_estimate
 from anabranch.app.engine import SparkEngine
@@ -39,6 +39,7 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
+from anabranch.gates.approval.rollback_authority import require_rollback_authority
 from anabranch.pages.report_files import keep
 from anabranch.plan.drift import Stage, drift_at, drift_of_files
 from anabranch.plan.drift_errors import require_no_drift
@@ -185,7 +186,7 @@ class BackfillRun:
             live_pause_of(self.target),
             require_no_drift=self._require_no_drift,
             require_within_limits=self._limits(lease).require_for_promotion,
-            approve=lambda staging: approved_run(self, lease, staging, now),
+            approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
             catch_up=lambda slices: self._replay_run(lease, watch).catch_up(slices),
             validate=lambda: self.validate(lease, now, watch.phase),
         )()
@@ -236,7 +237,7 @@ class BackfillRun:
 
         `override` is the reason of somebody whom the roles don't name, and goes on record.
         """
-        require_rollback_authority(self, lease, override)
+        require_rollback_authority(lease, self.project_context.loaded.settings.roles, override)
 
         def by_rows(staging: Staging, note: CommitNote) -> int:
             if isinstance(self.target, TableSwapTarget):

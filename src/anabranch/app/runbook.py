@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.app.approval import standing
+from anabranch.app.approval import approval_of
 from anabranch.gates.approval.approval import approvals_of
 from anabranch.gates.evidence import ACTION, Evidence, read_evidence
 from anabranch.pages.runbook.markdown import render_markdown
@@ -57,7 +57,7 @@ def situation_of(backfill: BackfillRun, now: datetime) -> Situation:
         needs_approval=loaded.settings.needs_approval,
         author_may_promote=loaded.settings.approval.author_may_promote,
         approvals=approvals_of(reader, run),
-        standing=standing(backfill, now),
+        standing=approval_of(backfill).status(now),
         at=now,
         validation=_validation(backfill.folder / "validation.json"),
         evidence=_evidence(backfill),

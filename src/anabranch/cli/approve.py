@@ -14,8 +14,8 @@ from anabranch.cli.place import ContextName, ProjectFolder
 
 if TYPE_CHECKING:
     from anabranch.adapters.sql.store import SqlRunStore
-    from anabranch.app.approval import ApprovalSubject
     from anabranch.app.project_context import ProjectContext
+    from anabranch.gates.approval.requests import ApprovalSubject
 
 RunOrPlan = Annotated[
     str,
@@ -37,8 +37,8 @@ def approve(
     """Agree to a run, or to a plan before it runs. It counts until either changes, it expires or is revoked."""
     from datetime import datetime, timezone
 
-    from anabranch.app.approval import approve as give
     from anabranch.app.backfill import operator
+    from anabranch.gates.approval.requests import approve as give
 
     with subject_in_hand(what, project, context) as (project_context, store, subject):
         settings, who = project_context.loaded.settings, operator()[1]

@@ -20,8 +20,8 @@ def revoke(
     output: Output = Format.TABLE,
 ) -> None:
     """Take back every approval of a run or plan given so far. Anybody may: it stops a promotion, and nothing else."""
-    from anabranch.app.approval import revoke as take_back
     from anabranch.app.backfill import operator
+    from anabranch.gates.approval.requests import revoke as take_back
     from anabranch.runs.states import State
 
     who = operator()[1]

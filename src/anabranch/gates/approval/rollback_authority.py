@@ -1,0 +1,19 @@
+"""Who may roll a run back: the people that roles or the contract name, or anybody with a reason on record."""
+
+from __future__ import annotations
+
+from anabranch.gates.approval.roles import ROLLBACK_OVERRIDE, needs_override, not_rollback_authority
+from anabranch.project.sections.approval import RoleSettings
+from anabranch.runs.run_lease import RunLease
+
+
+def require_rollback_authority(lease: RunLease, roles: RoleSettings, override: str | None) -> None:
+    """Raise NotRollbackAuthorityError unless the lease's actor is named, or gives `override`, which is recorded."""
+    # As it was written: a missing file that the contract points to must not prevent a rollback.
+    authority = str(lease.reader.documents(lease.run_id).contract["spec"]["rollback"]["authority"])  # type: ignore[index]
+    if not needs_override(roles, authority, lease.actor):
+        return
+    if override is None:
+        raise not_rollback_authority(roles, authority, lease.actor, lease.run)
+    details = {"reason": override, "named": [*roles.rollback, authority]}
+    lease.writer.record_act(ROLLBACK_OVERRIDE, actor=lease.actor, run_id=lease.run_id, details=details)
