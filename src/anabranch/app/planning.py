@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
 from anabranch.adapters.iceberg.commits import ancestry
@@ -21,24 +22,22 @@ from anabranch.app.control import pin_control, with_control
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
 from anabranch.contract.code import code_digest
-from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
-from anabranch.contract.pins import declared, digest_files, pin_files
+from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reading import reading_digest
+from anabranch.plan.backfill import PlanningPorts, plan_request
 from anabranch.plan.drift import ObservedInputs
-from anabranch.plan.lookup_tables import pin_all
-from anabranch.plan.offsets.completeness import moments_of
-from anabranch.plan.offsets.ranges import timestamp_bounds
-from anabranch.plan.offsets.zones import NO_MAP
+from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.plan import Plan
-from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.preconditions import check_target
-from anabranch.plan.repeatable import require_repeatable, with_unpinned
-from anabranch.plan.request import resolve_request
-from anabranch.plan.strategies.event_windows import require_closed
-from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.planner import Planned
+from anabranch.plan.ports import SourceFacts, TargetFacts
+from anabranch.plan.request import BackfillRequest, resolve_request
 from anabranch.plan.target_range import TimeAxis, WholeTable
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 
 def plan_backfill(
@@ -52,43 +51,42 @@ def plan_backfill(
     """The plan for the contract in this file, as the world is now. `control` asks for one if the contract does not."""
     loaded = load_contract(project_context.loaded, contract)
     request = resolve_request(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
-    unpinned = require_repeatable(request.pipeline, find_unpinned(project_context.folder, request.pipeline))
-    code = code_digest(project_context.folder, request.pipeline)
-    require_answer(project_context.kafka.client(CLIENT_ID))
-    source = KafkaSource(project_context.kafka)
-    # First the table, then the topic: so live's position at the base is never beyond the end that is seen.
-    tables = target_catalog(project_context, request.pipeline)
-    target_facts = IcebergTables(tables).measure(request)
-    check_target(request, target_facts)
-    part = require_closed(request, target_facts) or target_facts.partitions
-    window = timestamp_bounds(part, request.slack, everything=request.everything)
-    topic = request.pipeline.spec.source.topic
-    source_facts = source.measure(topic, window)
-    zones = NO_MAP
-    if not request.everything:
-        key = MapKey(source_facts.uuid, reading_digest(request.pipeline.spec))
-        zones = IcebergZones(tables, target_facts.table).look(key, moments_of(part))
-    planned = make_plan(
-        request,
-        code,
-        source_facts,
-        target_facts,
-        now=now,
+    ports = planning_ports(project_context, request.pipeline)
+    return plan_request(request, ports, now=now, offsets_per_slice=offsets_per_slice)
+
+
+def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> PlanningPorts:
+    tables = _Tables(project_context, pipeline)
+
+    def zones(request: BackfillRequest, source: SourceFacts, moments: Moments) -> ZoneMap:
+        key = MapKey(source.uuid, reading_digest(request.pipeline.spec))
+        return IcebergZones(tables.catalog, pipeline.spec.target.table).look(key, moments)
+
+    return PlanningPorts(
+        project_context.folder,
+        require_source=lambda: require_answer(project_context.kafka.client(CLIENT_ID)),
+        source=KafkaSource(project_context.kafka),
+        target=tables,
         zones=zones,
-        offsets_per_slice=offsets_per_slice,
-        look=partial(source.measure, topic),
-        checkpoints=KeptCheckpoints.of(project_context.state, request.pipeline.metadata.name).all()
-        if request.strategy is Strategy.STREAM
-        else (),
+        lookups=lambda: IcebergLookups(tables.catalog),
+        checkpoints=lambda: KeptCheckpoints.of(project_context.state, pipeline.metadata.name).all(),
+        control=lambda request, plan: pin_control(project_context, request, plan, tables.catalog),
     )
-    plan = replace(
-        planned.plan,
-        declared=declared(request.pipeline),
-        files=pin_files(project_context.folder, request.backfill),
-        lookups=pin_all(request, IcebergLookups(tables), now),
-        control=pin_control(project_context, request, planned.plan, tables),
-    )
-    return replace(planned, plan=plan, outlook=with_unpinned(planned.outlook, unpinned))
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The tables of the pipeline's catalog, which is opened when it is first looked at."""
+
+    project_context: ProjectContext
+    pipeline: Pipeline
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        return target_catalog(self.project_context, self.pipeline)
+
+    def measure(self, request: BackfillRequest) -> TargetFacts:
+        return IcebergTables(self.catalog).measure(request)
 
 
 @dataclass(frozen=True)
