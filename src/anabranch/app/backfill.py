@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.iceberg.facts import schema_digest
-from anabranch.adapters.iceberg.table_swap import TableSwapTarget
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
@@ -30,11 +29,11 @@ from anabranch.app.planning import DriftGuard, ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.service_probes import replay_services
 from anabranch.app.slice_writers import control_writer, run_folder, slice_writer, stream_folder
+from anabranch.app.targets import backfill_target
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
 from anabranch.close.isolation import REPLAY_PREFIX, Certificate
 from anabranch.contract.backfill import Backfill as Contract
-from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
@@ -67,7 +66,6 @@ from anabranch.promote.commit import Act, already_done
 from anabranch.promote.history import Author
 from anabranch.promote.promotion import Promotion, StagingBehindLiveError
 from anabranch.promote.rollback import Rollback
-from anabranch.promote.target import CommitNote
 from anabranch.promote.validations import ever_accepted
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
 from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
@@ -159,8 +157,7 @@ class BackfillRun:
 
     @cached_property
     def target(self) -> IcebergTarget:
-        kind = TableSwapTarget if self.plan.strategy.whole_table else IcebergTarget
-        return kind(self.project_context.catalog.open(), self.plan.target.table)
+        return backfill_target(self.project_context, self.plan, self.pipeline, lambda: self._spark, self._writer)
 
     @property
     def gates(self) -> GateService:
@@ -384,14 +381,10 @@ class BackfillRun:
             snapshot = self._promote_in_rounds(lease, watch, now)
         except BaseException:
             with suppress(Exception):  # what failed is the error to report; the turn ends by itself
-                self._give_turn_back()
+                self.target.release_live_pause(self.run_id)
             raise
-        self._give_turn_back()
+        self.target.release_live_pause(self.run_id)
         return snapshot
-
-    def _give_turn_back(self) -> None:
-        if isinstance(self.target, TableSwapTarget):
-            self.target.give_turn_back(self.run_id)
 
     def _promote_in_rounds(self, lease: RunLease, watch: RunObserver, now: datetime) -> int:
         for number in range(CATCH_UP_ROUNDS):
@@ -437,9 +430,9 @@ class BackfillRun:
         behind = promotion.behind()
         if behind is None:
             return 0
-        if number and isinstance(self.target, TableSwapTarget):
+        if number:
             # The first round may take long. After it there is little left, and live can wait for that.
-            self.target.ask_for_turn(self.run_id, round(time.time()) + TURN_SECONDS)
+            self.target.request_live_pause(self.run_id, round(time.time()) + TURN_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
         self._replay_missed(lease, watch, slices)
         require_accepted(self.validate(lease, now, watch.phase))
@@ -462,17 +455,7 @@ class BackfillRun:
         """
         require_rollback_authority(self, lease, override)
 
-        def by_rows(staging: Staging, note: CommitNote) -> int:
-            if isinstance(self.target, TableSwapTarget):
-                from anabranch.adapters.spark.keyed.merge_rollback import MergeRollback
-
-                code = code_digest(self.project_context.folder, self.pipeline)
-                return MergeRollback(self.target, self._writer(), code)(staging, note)
-            from anabranch.adapters.spark.write.row_rollback import RowRollback
-
-            return RowRollback(self._spark, self.project_context.catalog, self.target)(staging, note)
-
-        return Rollback(lease, self.target, self.staging(lease), by_rows)()
+        return Rollback(lease, self.target, self.staging(lease))()
 
     @property
     def rollback_horizon(self) -> RollbackHorizon | None:

@@ -1,0 +1,48 @@
+"""The target of a run, by its plan, with what its rollback needs where files alone can't do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from anabranch.adapters.iceberg.later_rows import LaterRows
+from anabranch.adapters.iceberg.table_swap import TableSwapTarget
+from anabranch.adapters.iceberg.target import IcebergTarget
+from anabranch.app.project_context import ProjectContext
+from anabranch.contract.code import code_digest
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.plan import Plan
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.replay.replayer import SliceWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def target_kind(strategy: Strategy) -> type[IcebergTarget]:
+    """A run that replaces the whole table swaps it; any other replaces files of a range."""
+    return TableSwapTarget if strategy.whole_table else IcebergTarget
+
+
+def backfill_target(
+    project_context: ProjectContext,
+    plan: Plan,
+    pipeline: Pipeline,
+    spark: Callable[[], SparkSession],
+    writer: Callable[[], SliceWriter],
+) -> IcebergTarget:
+    """Starts nothing: `spark` and `writer` are called only by a rollback that has to write rows again."""
+    table = plan.target.table
+
+    def by_merge() -> LaterRows:
+        from anabranch.adapters.spark.keyed.merge_rollback import LaterRowsByMerge
+
+        return LaterRowsByMerge(writer(), code_digest(project_context.folder, pipeline), table)
+
+    def of_range() -> LaterRows:
+        from anabranch.adapters.spark.write.row_rollback import LaterRowsOfRange
+
+        return LaterRowsOfRange(spark(), project_context.catalog, table)
+
+    later_rows = by_merge if plan.strategy.whole_table else of_range
+    return target_kind(plan.strategy)(project_context.catalog.open(), table, later_rows)
