@@ -18,8 +18,8 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import AnabranchError
 from anabranch.promote import promotion
 from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, StagingBehind, classify_range_commits
+from anabranch.promote.ports import CommitNote, TargetHistory
 from anabranch.promote.promotion import Promotion
-from anabranch.promote.target import CommitNote, TargetHistory
 from anabranch.replay.staging import Staging, take_staging
 from anabranch.runs.run_lease import LEASE_DURATION, RunLease
 from tests.integration.promote.shop import STAGED, Rows, Shop, former, open_shop
@@ -76,12 +76,12 @@ def superseded(shop: Shop, patch: Patch) -> bool:
     """A promoter that was stopped before its commit, and continued after a takeover. Whether it changed nothing."""
     with shop.lease("zombie") as lease:
         zombie = shop.promotion(lease)
-        survey, verdict = zombie._clear()
+        history, verdict = zombie._clear()
         taken_over = shop.store.writer.acquire("run1", "successor", LEASE_DURATION, actor="bob", take_over=True)
         take_staging(RunLease(lease.reader, lease.writer, "run1", taken_over.epoch, "bob"), shop.plan, shop.target)
         note = CommitNote("late", Author.PROMOTION, "run1", lease.epoch)
         with suppress(AnabranchError):
-            shop.target.join_in(survey, verdict.keep, zombie.staging, note)
+            shop.target.promote(history, verdict.keep, zombie.staging, note)
     return shop.rows() == FORMER
 
 
@@ -112,15 +112,15 @@ def live_not_kept(patch: Patch) -> None:
 
 def no_conflict_check(patch: Patch) -> None:
     """What is in the range by the time of the commit is taken out, whoever wrote it."""
-    honest = IcebergTarget.join_in
+    honest = IcebergTarget.promote
 
     def blind(
-        self: IcebergTarget, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote
+        self: IcebergTarget, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote
     ) -> int:
-        now = self.survey(survey.head, staging.partitions)
-        return honest(self, replace(survey, head=now.head, present=now.present), keep, staging, note)
+        now = self.history_since(history.head, staging.partitions)
+        return honest(self, replace(history, head=now.head, present=now.present), keep, staging, note)
 
-    patch.setattr(IcebergTarget, "join_in", blind)
+    patch.setattr(IcebergTarget, "promote", blind)
 
 
 def no_fence(patch: Patch) -> None:
@@ -129,14 +129,14 @@ def no_fence(patch: Patch) -> None:
 
 
 def rollback_to_snapshot(patch: Patch) -> None:
-    def take_out(self: IcebergTarget, staging: Staging, note: CommitNote) -> int:
+    def rollback(self: IcebergTarget, staging: Staging, note: CommitNote) -> int:
         table = self.load()
         former = table.metadata.refs[staging.before].snapshot_id
         with self.commit(table) as tx:
             point(tx, MAIN, former, SnapshotRefType.BRANCH)
         return former
 
-    patch.setattr(IcebergTarget, "take_out", take_out)
+    patch.setattr(IcebergTarget, "rollback", rollback)
 
 
 def no_look_at_staging(patch: Patch) -> None:

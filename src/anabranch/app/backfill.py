@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.iceberg.table_swap import TableSwapTarget
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
@@ -30,12 +29,11 @@ from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.services import replay_services
 from anabranch.app.slice_writers import checkpoint_copier, run_folder, stream_folder
-from anabranch.app.targets import live_pause_of, open_target
+from anabranch.app.targets import backfill_target
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
 from anabranch.close.isolation import REPLAY_PREFIX, Certificate
 from anabranch.contract.backfill import Backfill as Contract
-from anabranch.contract.code import code_digest
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
@@ -50,7 +48,6 @@ from anabranch.project.model import as_plain
 from anabranch.promote.history import Author
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
-from anabranch.promote.target import CommitNote
 from anabranch.replay.limits import Limits
 from anabranch.replay.replayer import Clock, ReplayEnd, RunObserver
 from anabranch.replay.run import ReplayRun
@@ -129,7 +126,13 @@ class BackfillRun:
 
     @cached_property
     def target(self) -> IcebergTarget:
-        return open_target(self.project_context, self.plan)
+        return backfill_target(
+            self.project_context,
+            self.plan,
+            self.pipeline,
+            lambda: self._spark,
+            lambda: self._engine.writers(control=False)[ReplaySlice.name],
+        )
 
     @property
     def gates(self) -> GateService:
@@ -183,12 +186,12 @@ class BackfillRun:
             self.plan,
             self.target,
             self.gates,
-            live_pause_of(self.target),
             require_no_drift=self._require_no_drift,
             require_within_limits=self._limits(lease).require_for_promotion,
             approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
             catch_up=lambda slices: self._replay_run(lease, watch).catch_up(slices),
             validate=lambda: self.validate(lease, now, watch.phase),
+            clock=time.time,
         )()
 
     def _replay_run(self, lease: RunLease, watch: RunObserver) -> ReplayRun:
@@ -239,18 +242,7 @@ class BackfillRun:
         """
         require_rollback_authority(lease, self.project_context.loaded.settings.roles, override)
 
-        def by_rows(staging: Staging, note: CommitNote) -> int:
-            if isinstance(self.target, TableSwapTarget):
-                from anabranch.adapters.spark.keyed.merge_rollback import MergeRollback
-
-                code = code_digest(self.project_context.folder, self.pipeline)
-                writer = self._engine.writers(control=False)[ReplaySlice.name]
-                return MergeRollback(self.target, writer, code)(staging, note)
-            from anabranch.adapters.spark.write.row_rollback import RowRollback
-
-            return RowRollback(self._spark, self.project_context.catalog, self.target)(staging, note)
-
-        return Rollback(lease, self.target, self.staging(lease), by_rows)()
+        return Rollback(lease, self.target, self.staging(lease))()
 
     @property
     def rollback_horizon(self) -> RollbackHorizon | None:

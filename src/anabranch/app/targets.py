@@ -1,34 +1,48 @@
-"""The target of a plan: the adapter of its table, and live's pause if its promotions need one."""
+"""The target of a run, by its plan, with what its rollback needs where files alone can't do it."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from anabranch.adapters.iceberg.later_rows import LaterRows
 from anabranch.adapters.iceberg.table_swap import TableSwapTarget
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.app.project_context import ProjectContext
+from anabranch.contract.code import code_digest
+from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
-from anabranch.promote.run import LivePause
+from anabranch.plan.strategies.strategy import Strategy
+from anabranch.replay.replayer import SliceWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def open_target(project_context: ProjectContext, plan: Plan) -> IcebergTarget:
-    kind = TableSwapTarget if plan.strategy.whole_table else IcebergTarget
-    return kind(project_context.catalog.open(), plan.target.table)
+def target_kind(strategy: Strategy) -> type[IcebergTarget]:
+    """A run that replaces the whole table swaps it; any other replaces files of a range."""
+    return TableSwapTarget if strategy.whole_table else IcebergTarget
 
 
-def live_pause_of(target: IcebergTarget) -> LivePause | None:
-    return TablePause(target) if isinstance(target, TableSwapTarget) else None
+def backfill_target(
+    project_context: ProjectContext,
+    plan: Plan,
+    pipeline: Pipeline,
+    spark: Callable[[], SparkSession],
+    writer: Callable[[], SliceWriter],
+) -> IcebergTarget:
+    """Starts nothing: `spark` and `writer` are called only by a rollback that has to write rows again."""
+    table = plan.target.table
 
+    def by_merge() -> LaterRows:
+        from anabranch.adapters.spark.keyed.merge_rollback import LaterRowsByMerge
 
-@dataclass(frozen=True)
-class TablePause:
-    """A pause that live finds in the table itself."""
+        return LaterRowsByMerge(writer(), code_digest(project_context.folder, pipeline), table)
 
-    target: TableSwapTarget
+    def of_range() -> LaterRows:
+        from anabranch.adapters.spark.write.row_rollback import LaterRowsOfRange
 
-    def request(self, run: str, seconds: int) -> None:
-        self.target.ask_for_turn(run, round(time.time()) + seconds)
+        return LaterRowsOfRange(spark(), project_context.catalog, table)
 
-    def release(self, run: str) -> None:
-        self.target.give_turn_back(run)
+    later_rows = by_merge if plan.strategy.whole_table else of_range
+    return target_kind(plan.strategy)(project_context.catalog.open(), table, later_rows)

@@ -22,7 +22,7 @@ from anabranch.adapters.spark.transform.output_rows import align
 from anabranch.adapters.spark.write.clustering import CLUSTERED
 from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.contract.pipeline import KEYED, Pipeline
-from anabranch.promote.target import ConcurrentCommitError
+from anabranch.promote.ports import ConcurrentCommitError
 
 ATTEMPTS = 20
 """How often a merge is made again because somebody else has committed meanwhile."""

@@ -10,7 +10,7 @@ from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError
 from anabranch.promote.history import Author
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
-from anabranch.promote.target import CommitNote, PromotionTarget
+from anabranch.promote.ports import CommitNote, PromotionTarget
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -87,7 +87,7 @@ def commit_once(
 def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> int | None:
     """The snapshot of this commit, if the table shows it. The intent stays open, for a later call to settle."""
     with suppress(Exception):  # what failed the commit may fail the look-up too
-        landed = target.landed(entry.id)
+        landed = target.find_commit(entry.id)
         if landed is None:
             lease.record_outcome(entry, Outcome.UNKNOWN)
         return landed
@@ -113,7 +113,7 @@ def reconcile(lease: RunLease, target: PromotionTarget) -> int | None:
         return None
     pending = [entry for entry in lease.reader.open_intents(lease.run_id) if entry.step == act.step]
     for entry in pending:
-        landed = target.landed(entry.id)
+        landed = target.find_commit(entry.id)
         if landed is not None:
             _finish(lease, act, entry, landed)
             return landed

@@ -18,7 +18,7 @@ from anabranch.promote.history import (
     classify_table_commits,
     other_writer,
 )
-from anabranch.promote.target import CommitNote, ConcurrentCommitError, PromotionTarget, TargetHistory
+from anabranch.promote.ports import CommitNote, ConcurrentCommitError, PromotionTarget, TargetHistory
 from anabranch.replay.staging import Staging
 from anabranch.runs.run_lease import RunLease
 
@@ -110,7 +110,7 @@ class Promotion:
             return done
         self._require_unchanged()
         self._clear()
-        return commit_once(self.lease, self.target, Act.PROMOTE, self._join, self.approved.on_record)
+        return commit_once(self.lease, self.target, Act.PROMOTE, self._promote, self.approved.on_record)
 
     def behind(self) -> StagingBehind | None:
         """What live committed into the range that staging does not contain; None: the run can be promoted as it is.
@@ -127,11 +127,11 @@ class Promotion:
     def _validated(self) -> ValidatedRun:
         return self.approved.validated
 
-    def _join(self, note: CommitNote) -> int:
+    def _promote(self, note: CommitNote) -> int:
         for _ in range(ATTEMPTS):
-            survey, verdict = self._clear()
+            history, verdict = self._clear()
             try:
-                return self.target.join_in(survey, verdict.keep, self.staging, note)
+                return self.target.promote(history, verdict.keep, self.staging, note)
             except ConcurrentCommitError as moved:
                 self.lease.check_epoch()
                 last = moved
@@ -140,24 +140,24 @@ class Promotion:
     def _clear(self) -> tuple[TargetHistory, ClearToPromote]:
         """The target as it stands, if the run can be joined in as it is."""
         plan = self._validated.plan
-        survey = self.target.survey(plan.target.base, plan.target.partitions)
+        history = self.target.history_since(plan.target.base, plan.target.partitions)
         run = self.lease.run_id
         if plan.target.no_live_writer:
-            self._require_no_other_writer(survey)
+            self._require_no_other_writer(history)
         if plan.strategy.whole_table:
-            verdict = classify_table_commits(survey.commits, run=run, reached=self.reached)
+            verdict = classify_table_commits(history.commits, run=run, reached=self.reached)
         else:
             verdict = classify_range_commits(
-                survey.commits,
+                history.commits,
                 run=run,
                 code=plan.code,
                 staged=self.staged,
-                present=survey.present,
+                present=history.present,
                 windows=plan.strategy.by_windows,
             )
         match verdict:
             case ClearToPromote():
-                return survey, verdict
+                return history, verdict
             case StagingBehind():
                 raise StagingBehindLiveError(self.lease.run_id, verdict)
             case BlockedByCommit(commit):
@@ -169,9 +169,9 @@ class Promotion:
                     snapshot=commit.snapshot,
                 )
 
-    def _require_no_other_writer(self, survey: TargetHistory) -> None:
+    def _require_no_other_writer(self, history: TargetHistory) -> None:
         """The replay has read to the log's end: whatever a writer commits beside it, it may have read as well."""
-        target, other = self._validated.plan.target, other_writer(survey.commits)
+        target, other = self._validated.plan.target, other_writer(history.commits)
         if other is None:
             return
         writer = "live" if other.author is Author.LIVE else "another writer"

@@ -12,8 +12,8 @@ from anabranch.plan.slices import Slice
 from anabranch.plan.steps import CatchUp, Promote, RehearseRollback, steps_for
 from anabranch.promote.catch_up import missed, reached
 from anabranch.promote.commit import Act, already_done
+from anabranch.promote.ports import PromotionTarget
 from anabranch.promote.promotion import ApprovedRun, Promotion, StagingBehindLiveError
-from anabranch.promote.target import PromotionTarget
 from anabranch.promote.validations import ever_accepted
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
@@ -43,15 +43,6 @@ class PromotionGates(Protocol):
         """Rehearse promotion and rollback on a scratch branch if that is due. Whether it was."""
 
 
-class LivePause(Protocol):
-    """Live's own cooperation: for the time of a pause it makes no commit."""
-
-    def request(self, run: str, seconds: int) -> None: ...
-
-    def release(self, run: str) -> None:
-        """Idempotent."""
-
-
 class RunTarget(PromotionTarget, StagingTarget, Protocol):
     """One table: staging in it, and promotion to it."""
 
@@ -62,8 +53,6 @@ class PromotionRun:
     plan: Plan
     target: RunTarget
     gates: PromotionGates
-    live_pause: LivePause | None
-    """None: the promotion needs no pause of live."""
     require_no_drift: Callable[[], None]
     require_within_limits: Callable[[], None]
     """Raises if the contract's deadline or budget forbids a promotion now."""
@@ -72,6 +61,8 @@ class PromotionRun:
     catch_up: Callable[[Sequence[Slice]], None]
     """Replays slices into staging. Raises CatchUpStoppedError if it was paused or cancelled."""
     validate: Callable[[], Report]
+    clock: Callable[[], float]
+    """Seconds since 1970."""
 
     def __call__(self) -> int:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and promotes."""
@@ -85,9 +76,9 @@ class PromotionRun:
             snapshot = self._promote_in_rounds()
         except BaseException:
             with suppress(Exception):  # what failed is the error to report; the pause ends by itself
-                self._release_live_pause()
+                self.target.release_live_pause(self.lease.run_id)
             raise
-        self._release_live_pause()
+        self.target.release_live_pause(self.lease.run_id)
         return snapshot
 
     def rehearse_rollback(self, say: Callable[[str], object] = lambda _: None) -> None:
@@ -140,9 +131,9 @@ class PromotionRun:
         behind = promotion.behind()
         if behind is None:
             return 0
-        if number and self.live_pause is not None:
+        if number:
             # The first round may take long. After it there is little left, and live can wait for that.
-            self.live_pause.request(self.lease.run_id, LIVE_PAUSE_SECONDS)
+            self.target.request_live_pause(self.lease.run_id, round(self.clock()) + LIVE_PAUSE_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
         self.catch_up(slices)
         require_accepted(self.validate())
@@ -159,10 +150,6 @@ class PromotionRun:
 
     def _staged(self, staging: Staging) -> list[StagedSlice]:
         return list(self.target.staged(staging.branch, self.plan.root))
-
-    def _release_live_pause(self) -> None:
-        if self.live_pause is not None:
-            self.live_pause.release(self.lease.run_id)
 
     def _performed(self, step: str) -> bool:
         journal = self.lease.reader.journal(self.lease.run_id)

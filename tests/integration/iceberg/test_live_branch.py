@@ -8,7 +8,7 @@ from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg.live_branch import LONGEST_TURN, LiveBranch
 from anabranch.adapters.iceberg.table_swap import TableSwapTarget
-from anabranch.promote.target import ConcurrentCommitError
+from anabranch.promote.ports import ConcurrentCommitError
 
 ROWS = pa.table({"n": pa.array([1], pa.int64())})
 
@@ -61,13 +61,13 @@ def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: Ta
     target.load().append(ROWS)
     clock = Clock()
     branch = LiveBranch(target, "accounts", clock, clock.sleep)
-    target.ask_for_turn("r1", 1020)
+    target.request_live_pause("r1", 1020)
     branch.begin()
     assert 1020 <= clock.now < 1021
-    target.ask_for_turn("r1", 10**9)
+    target.request_live_pause("r1", 10**9)
     branch.begin()
     assert 1020 + LONGEST_TURN <= clock.now < 1021 + LONGEST_TURN
-    target.give_turn_back("r1")
+    target.release_live_pause("r1")
     before = clock.now
     branch.begin()
     assert clock.now == before

@@ -30,7 +30,7 @@ from anabranch.plan.slices import Slice
 from anabranch.plan.target_range import PartitionRange, widen
 from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
 from anabranch.promote.rollback import Rollback
-from anabranch.replay.staging import Staging, take_staging
+from anabranch.replay.staging import take_staging
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun
 from anabranch.runs.run_lease import RunLease, acquire_run_lease
@@ -161,11 +161,7 @@ class Shop:
             return self.rollback(lease)()
 
     def rollback(self, lease: RunLease) -> Rollback:
-        return Rollback(lease, self.target, take_staging(lease, self.plan, self.target), _no_rows)
-
-
-def _no_rows(staging: Staging, note: object) -> int:
-    raise AssertionError("nothing was compacted, so files must do")
+        return Rollback(lease, self.target, take_staging(lease, self.plan, self.target))
 
 
 def former(*hours: int) -> Rows:

@@ -14,8 +14,8 @@ from tests.fixtures.properties import examples
 from tests.integration.promote.shop import BUGGY, STAGED, Rows, Shop, former, open_shop
 
 from anabranch.promote.history import StagingBehind
+from anabranch.promote.ports import ConcurrentCommitError
 from anabranch.promote.promotion import BlockedError, StagingBehindLiveError, StagingChangedError
-from anabranch.promote.target import ConcurrentCommitError
 from anabranch.replay.staging import take_staging
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import LEASE_DURATION
@@ -94,16 +94,16 @@ def test_staging_that_changed_since_validation_is_refused(shop: Shop) -> None:
 def test_a_superseded_promoter_changes_nothing_even_if_it_never_asks_the_database(shop: Shop) -> None:
     with shop.lease("zombie") as lease:
         zombie = shop.promotion(lease)
-        survey, verdict = zombie._clear()
+        history, verdict = zombie._clear()
         shop.store.writer.acquire("run1", "successor", LEASE_DURATION, actor="bob", take_over=True)
         taken_over = shop.store.reader.lease("run1")
         successor = type(lease)(lease.reader, lease.writer, "run1", taken_over.epoch, "bob")
         take_staging(successor, shop.plan, shop.target)
         from anabranch.promote.history import Author
-        from anabranch.promote.target import CommitNote
+        from anabranch.promote.ports import CommitNote
 
         with pytest.raises(ConcurrentCommitError):
-            shop.target.join_in(survey, verdict.keep, zombie.staging, CommitNote("x", Author.PROMOTION, "run1", 1))
+            shop.target.promote(history, verdict.keep, zombie.staging, CommitNote("x", Author.PROMOTION, "run1", 1))
         with pytest.raises(SupersededError):
             zombie()
     assert shop.rows() == OUTSIDE + INSIDE

@@ -9,7 +9,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
 
-from anabranch.promote.target import ConcurrentCommitError
+from anabranch.promote.ports import ConcurrentCommitError
 
 
 class CommitOnce:

@@ -12,7 +12,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, as_it_is, point, require, said_by
 from anabranch.adapters.iceberg.target import IcebergTarget
-from anabranch.promote.target import ConcurrentCommitError
+from anabranch.promote.ports import ConcurrentCommitError
 
 TURN = re.compile(r"ab_.+_turn_(\d+)")
 """A tag by which a promotion asks live to let it go first, until the second since 1970 that it names."""
@@ -74,7 +74,7 @@ class LiveBranch:
         return last is not None and said_by(last).get(props.COMMIT) == commit
 
     def join(self, onto: int) -> None:
-        """Let main follow the branch. Raises MovedError, with main as it was, if main is no longer `onto`."""
+        """Let main follow the branch. Raises ConcurrentCommitError, with main unchanged, if main is not `onto`."""
         table = self._target.load()
         head = table.metadata.refs[self.name].snapshot_id
         with self._target.commit(table) as tx:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from anabranch.plan.slices import Offsets
 from anabranch.promote.history import Author
-from anabranch.promote.target import CommitNote
+from anabranch.promote.ports import CommitNote
 
 AUTHOR = "anabranch.author"
 COMMIT = "anabranch.commit"

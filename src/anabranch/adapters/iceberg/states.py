@@ -15,7 +15,7 @@ from anabranch.adapters.iceberg.live import TOPIC
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.promote.history import Author
-from anabranch.promote.target import ConcurrentCommitError
+from anabranch.promote.ports import ConcurrentCommitError
 
 TAG = "ab_state_"
 """What the tags of kept states begin with."""

@@ -11,11 +11,12 @@ from pyiceberg.table.refs import SnapshotRefType
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, point, remove_refs, require
 from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.later_rows import RewrittenError, Scratch
 from anabranch.adapters.iceberg.states import tags_after
-from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget, Scratch
+from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.promote.history import Author, Commit
-from anabranch.promote.target import CommitNote, RewrittenError, TargetHistory
+from anabranch.promote.ports import CommitNote, TargetHistory
 from anabranch.replay.staging import Staging
 
 
@@ -40,7 +41,7 @@ class Later:
 class TableSwapTarget(IcebergTarget):
     """Rows of one file may be of any batch, since merging rewrites files: nothing is kept or taken out by file."""
 
-    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
         """All of main's files out and staging's in. States that hold what is corrected here are no longer kept."""
         if keep:
             raise AssertionError("no file of live's is kept where the whole table is replaced")
@@ -48,15 +49,15 @@ class TableSwapTarget(IcebergTarget):
         root = None if staging.state is None else table.snapshot_by_id(staging.state)
         sequence = 0 if root is None else root.sequence_number or 0
         with self.commit(table) as tx:
-            point(tx, staging.before, survey.head, SnapshotRefType.TAG)
+            point(tx, staging.before, history.head, SnapshotRefType.TAG)
             said = {props.ROOT: str(sequence)}
-            new = self._swap(tx, table, survey.head, staging.snapshot, staging, note, said)
+            new = self._swap(tx, table, history.head, staging.snapshot, staging, note, said)
             point(tx, staging.after, new, SnapshotRefType.TAG)
             remove_refs(tx, tags_after(table, sequence))
         return new
 
-    def ask_for_turn(self, run: str, until: int) -> None:
-        """Ask live to wait with its next merge, until this second since 1970 and no longer."""
+    def request_live_pause(self, run: str, until: int) -> None:
+        """By a tag, which live looks for before each merge: a merge moves the head that a promotion was made for."""
 
         def change(table: Table, tx: Transaction) -> None:
             head = table.metadata.refs[MAIN].snapshot_id
@@ -65,8 +66,8 @@ class TableSwapTarget(IcebergTarget):
 
         self.change_refs(change)
 
-    def give_turn_back(self, run: str) -> None:
-        """Let live go on. No change if nobody had asked."""
+    def release_live_pause(self, run: str) -> None:
+        """Removes the tag."""
         if _turns(self.load(), run):
             self.change_refs(lambda table, tx: remove_refs(tx, _turns(table, run)))
 
@@ -80,7 +81,7 @@ class TableSwapTarget(IcebergTarget):
         table = self.load()
         after = table.metadata.refs[staging.after].snapshot_id
         try:
-            survey = self.survey(after, staging.partitions)
+            history = self.history_since(after, staging.partitions)
         except HistoryGoneError as gone:
             head = table.metadata.refs[MAIN].snapshot_id
             raise RollbackHistoryGoneError(
@@ -92,7 +93,7 @@ class TableSwapTarget(IcebergTarget):
                 promotion=after,
                 head=head,
             ) from gone
-        strange = [c for c in survey.commits if c.author not in (Author.LIVE, Author.REWRITE) and c.touches]
+        strange = [c for c in history.commits if c.author not in (Author.LIVE, Author.REWRITE) and c.touches]
         if strange:
             raise OvertakenError(
                 f"Snapshot {strange[0].snapshot} has changed {self.name} since the promotion, and is not live's: "
@@ -102,9 +103,9 @@ class TableSwapTarget(IcebergTarget):
                 "hand what is to stay",
                 snapshot=strange[0].snapshot,
             )
-        return Later(survey.head, tuple(c for c in survey.commits if c.author is Author.LIVE))
+        return Later(history.head, tuple(c for c in history.commits if c.author is Author.LIVE))
 
-    def take_out(self, staging: Staging, note: CommitNote) -> int:
+    def _rollback_by_files(self, staging: Staging, note: CommitNote) -> int:
         """The table as it was before the promotion, if live has committed nothing since."""
         later = self.later(staging)
         if later.live:
@@ -115,20 +116,17 @@ class TableSwapTarget(IcebergTarget):
             )
         return self._go_back(staging, self.load().metadata.refs[staging.before].snapshot_id, later.head, note)
 
-    def make_scratch(self, staging: Staging) -> Scratch:
+    def _make_scratch(self, staging: Staging) -> Scratch:
         """A branch as main was before the promotion, for live's later events to be merged onto."""
-        made: list[int] = []
+        later = self.later(staging)
+        table = self.load()
+        former = table.metadata.refs[staging.before].snapshot_id
+        with self.commit(table) as tx:
+            point(tx, staging.scratch, former, SnapshotRefType.BRANCH)
+            require(tx, {MAIN: later.head, staging.branch: staging.snapshot})
+        return Scratch(staging.scratch, later.head, former, later.live)
 
-        def change(table: Table, tx: Transaction) -> None:
-            refs = table.metadata.refs
-            point(tx, staging.scratch, refs[staging.before].snapshot_id, SnapshotRefType.BRANCH)
-            require(tx, {MAIN: refs[MAIN].snapshot_id, staging.branch: staging.snapshot})
-            made[:] = [refs[MAIN].snapshot_id]
-
-        self.change_refs(change)
-        return Scratch(staging.scratch, made[0])
-
-    def put_back(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
+    def restore_range(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
         """The table as the scratch branch has it, in one commit on main."""
         return self._go_back(staging, self.load().metadata.refs[scratch.branch].snapshot_id, scratch.head, note)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -27,11 +26,12 @@ from anabranch.adapters.iceberg.commits import (
     said_by,
 )
 from anabranch.adapters.iceberg.files import changed_in, files_in
+from anabranch.adapters.iceberg.later_rows import LaterRows, RewrittenError, Scratch
 from anabranch.adapters.iceberg.silence import did_not_answer, is_silence
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import TargetPart
 from anabranch.promote.history import Author, Commit
-from anabranch.promote.target import CommitNote, ConcurrentCommitError, RewrittenError, TargetHistory
+from anabranch.promote.ports import CommitNote, ConcurrentCommitError, TargetHistory
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingCommit, epoch_of, scratch_branch, staging_branch
 
@@ -51,19 +51,13 @@ class HistoryGoneError(AnabranchError):
     exit_code = ExitCode.REFUSED
 
 
-@dataclass(frozen=True)
-class Scratch:
-    """A branch made from `head` of main."""
-
-    branch: str
-    head: int
-
-
 class IcebergTarget:
     """One table. Every method reads the table anew: what was true a moment ago is not trusted."""
 
-    def __init__(self, catalog: Catalog, name: str) -> None:
+    def __init__(self, catalog: Catalog, name: str, later_rows: Callable[[], LaterRows] | None = None) -> None:
+        """`later_rows` makes what writes rows again, for a rollback that files alone can't do: it may start Spark."""
         self._catalog = catalog
+        self._later_rows = later_rows
         self._commits: dict[tuple[int, TargetPart], Commit] = {}
         self.name = name
 
@@ -140,7 +134,7 @@ class IcebergTarget:
         line = self._line(self.load(), branch, base)
         return [StagingCommit(each.snapshot_id, said_by(each).get(props.SLICE)) for each in line]
 
-    def survey(self, base: int, partitions: TargetPart) -> TargetHistory:
+    def history_since(self, base: int, partitions: TargetPart) -> TargetHistory:
         """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
         table = self.load()
         line = self._line(table, MAIN, base)
@@ -153,7 +147,7 @@ class IcebergTarget:
         commits = tuple(self._commits[snapshot.snapshot_id, partitions] for snapshot in line)
         return TargetHistory(head, commits, present)
 
-    def landed(self, commit_id: str) -> int | None:
+    def find_commit(self, commit_id: str) -> int | None:
         """The snapshot on main that carries this commit id, if the commit ever took effect."""
         found = (s.snapshot_id for s in back(self.load(), MAIN) if said_by(s).get(props.COMMIT) == commit_id)
         return next(found, None)
@@ -163,20 +157,31 @@ class IcebergTarget:
         line = back(self.load(), MAIN)
         return {props.author(said_by(s), operation_of(s)) for s in line if said_by(s).get(props.RUN) == run}
 
-    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
-        """The range as staging has it, plus the files in `keep`, in one commit against the head that was surveyed.
+    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+        """The range as staging has it, plus the files in `keep`, in one commit against the head of the history.
 
         The heads before and after are tagged in that same commit, so that no expiry can take the way back.
         """
         table = self.load()
         staged = files_in(table, staging.snapshot, staging.partitions)
         with self.commit(table) as tx:
-            point(tx, staging.before, survey.head, SnapshotRefType.TAG)
-            new = self._replace_range(tx, table, survey.head, survey.present - set(keep), staged, staging, note)
+            point(tx, staging.before, history.head, SnapshotRefType.TAG)
+            new = self._replace_range(tx, table, history.head, history.present - set(keep), staged, staging, note)
             point(tx, staging.after, new, SnapshotRefType.TAG)
         return new
 
-    def take_out(self, staging: Staging, note: CommitNote) -> int:
+    def rollback(self, staging: Staging, note: CommitNote) -> int:
+        """By files where they are still the table's; else by rows, with those that came after written again."""
+        try:
+            return self._rollback_by_files(staging, note)
+        except RewrittenError:
+            # Gone they also are when a later epoch has rolled back already: then there is nothing to do by rows.
+            self._require_fence(self.load(), staging)
+            if self._later_rows is None:
+                raise
+            return self._rollback_by_rows(staging, note, self._later_rows())
+
+    def _rollback_by_files(self, staging: Staging, note: CommitNote) -> int:
         """The promoted files out and the former ones back, in one commit; whatever came after the promotion stays."""
         table = self.load()
         refs = table.metadata.refs
@@ -195,7 +200,12 @@ class IcebergTarget:
         with self.commit(table) as tx:
             return self._replace_range(tx, table, head, promoted, back, staging, note)
 
-    def make_scratch(self, staging: Staging) -> Scratch:
+    def _rollback_by_rows(self, staging: Staging, note: CommitNote, rows: LaterRows) -> int:
+        scratch = self._make_scratch(staging)
+        rows.write(staging, scratch)
+        return self.restore_range(staging, scratch, note)
+
+    def _make_scratch(self, staging: Staging) -> Scratch:
         """A branch as main is now with the range taken out, for rows that have to be written again."""
         made: list[int] = []
 
@@ -207,9 +217,9 @@ class IcebergTarget:
             made[:] = [head]
 
         self.change_refs(change)
-        return Scratch(staging.scratch, made[0])
+        return Scratch(staging.scratch, made[0], made[0])
 
-    def put_back(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
+    def restore_range(self, staging: Staging, scratch: Scratch, note: CommitNote) -> int:
         """The range as it was before the promotion, plus what the scratch branch has, in one commit on main."""
         table = self.load()
         refs = table.metadata.refs
@@ -220,6 +230,18 @@ class IcebergTarget:
         back = {path: file for path, file in {**former, **later}.items() if path not in both}
         with self.commit(table) as tx:
             return self._replace_range(tx, table, scratch.head, set(present) - both, back, staging, note)
+
+    def request_live_pause(self, run: str, until: int) -> None:
+        """No change: live appends files of its own, and a promotion keeps them without waiting."""
+
+    def release_live_pause(self, run: str) -> None:
+        """No change: there is never a request."""
+
+    def _require_fence(self, table: Table, staging: Staging) -> None:
+        """Raises ConcurrentCommitError if the epoch's branch is not where it was seen."""
+        fence = table.metadata.refs.get(staging.branch)
+        if fence is None or fence.snapshot_id != staging.snapshot:
+            raise self._moved()
 
     def _replace_range(
         self,

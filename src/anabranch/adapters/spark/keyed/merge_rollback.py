@@ -1,13 +1,14 @@
-"""Rollback of a whole table that live has written since: its events merged onto the former rows, then swapped in."""
+"""Rollback of a whole table that live has written since: live's events merged onto the former rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anabranch.adapters.iceberg.table_swap import TableSwapTarget
+from anabranch.adapters.iceberg.later_rows import Scratch
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
-from anabranch.promote.target import CommitNote, ConcurrentCommitError
+from anabranch.promote.history import Commit
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.replayer import SliceWriter
 from anabranch.replay.staging import Staging
@@ -28,35 +29,32 @@ class ScratchStaging(Staging):
 
 
 @dataclass(frozen=True)
-class MergeRollback:
-    target: TableSwapTarget
+class LaterRowsByMerge:
+    """Live's commits since the promotion, replayed in live's order onto what the table was before it."""
+
     writer: SliceWriter
     code: str
     """Digest of the transform as it is now."""
+    table: str
 
-    def __call__(self, staging: Staging, note: CommitNote) -> int:
-        """What live has written since the promotion is merged onto what the table was before it, in live's order."""
-        later = self.target.later(staging)
-        strange = [commit for commit in later.live if commit.code != self.code]
+    def write(self, staging: Staging, scratch: Scratch) -> None:
+        """Raises OtherCodeError if live ran other code, which made other rows; then nothing was written."""
+        self._require_same_code(scratch.live)
+        place = ScratchStaging(
+            staging.run, staging.epoch, staging.snapshot, staging.partitions, root=scratch.grown_from
+        )
+        for commit in scratch.live:
+            if any(start < end for start, end in commit.offsets.values()):
+                self.writer.write(Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets), place)
+
+    def _require_same_code(self, live: Sequence[Commit]) -> None:
+        strange = [commit for commit in live if commit.code != self.code]
         if strange:
             raise OtherCodeError(
-                f"Live has written to {self.target.name} since the promotion by other code than the project has now "
+                f"Live has written to {self.table} since the promotion by other code than the project has now "
                 f"(snapshot {strange[0].snapshot}): its rows can't be made again.",
                 state="Production is as it was before this command.",
                 hint="put the code back that live ran since the promotion, and run the same command",
                 snapshot=strange[0].snapshot,
                 code=strange[0].code,
             )
-        scratch = self.target.make_scratch(staging)
-        if scratch.head != later.head:
-            raise ConcurrentCommitError(
-                f"{self.target.name} was changed by somebody else just now.",
-                state="Our change was not made; theirs stands.",
-                hint="run the same command again: it looks at the new state first",
-            )
-        former = self.target.head(staging.before)
-        place = ScratchStaging(staging.run, staging.epoch, staging.snapshot, staging.partitions, root=former)
-        for commit in later.live:
-            if any(start < end for start, end in commit.offsets.values()):
-                self.writer.write(Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets), place)
-        return self.target.put_back(staging, scratch, note)

@@ -66,7 +66,7 @@ class QuarantineTable:
         More than the cap, together with those of before, is an error before anything is written.
         """
         count = bad.count() if count is None else count
-        if count == 0 or self._kept.landed(batch.id) is not None:
+        if count == 0 or self._kept.find_commit(batch.id) is not None:
             return count
         before = self._held(bad.sparkSession, batch)
         if before + count > self._cap:

@@ -1,4 +1,4 @@
-"""Rollback by rows, for when the promoted files were compacted away: the former rows back, live's later rows kept."""
+"""Rollback by rows, for when the promoted files were compacted: live's later rows as files of their own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
-from anabranch.adapters.iceberg.target import IcebergTarget, Scratch
+from anabranch.adapters.iceberg.later_rows import Scratch
 from anabranch.adapters.spark.session.jvm import jvm_death_reported
 from anabranch.adapters.spark.write.clustering import CLUSTERED
 from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.target_range import PartitionRange
-from anabranch.promote.target import CommitNote
 from anabranch.replay.staging import Staging
 
 
@@ -24,34 +23,29 @@ class RowsGoneError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class RowRollback:
+class LaterRowsOfRange:
+    """The rows that live added to a range: those it has now less those it had after the promotion, as multisets."""
+
     spark: SparkSession
     catalog: IcebergCatalog
-    target: IcebergTarget
+    table: str
 
-    def __call__(self, staging: Staging, note: CommitNote) -> int:
-        """Write what live added since the promotion as files of its own, and put them in with the former files.
+    def write(self, staging: Staging, scratch: Scratch) -> None:
+        """Raises RowsGoneError if promoted rows were changed or deleted: they are no longer told from live's."""
+        with jvm_death_reported("Production is as it was before this command.", f"anabranch rollback {staging.run}"):
+            self._write(staging, scratch)
 
-        What live added is what the range has now less what it had right after the promotion, as multisets of rows.
-        """
-        scratch = self.target.make_scratch(staging)
-        retry = f"anabranch rollback {staging.run}"
-        with jvm_death_reported("Production is as it was before this command.", retry):
-            self._write_later(staging, scratch)
-        return self.target.put_back(staging, scratch, note)
-
-    def _write_later(self, staging: Staging, scratch: Scratch) -> None:
-        """What live added since the promotion, onto the scratch branch."""
-        name = spark_name(self.catalog, self.target.name)
+    def _write(self, staging: Staging, scratch: Scratch) -> None:
+        name = spark_name(self.catalog, self.table)
         now = self._range(self.spark.read.option("snapshot-id", scratch.head).table(name), staging)
         then = self._range(self.spark.read.option("tag", staging.after).table(name), staging)
         gone = then.exceptAll(now).limit(1).count()
         if gone:
             raise RowsGoneError(
-                f"Rows that the promotion put into {self.target.name} were changed or deleted since.",
+                f"Rows that the promotion added to {self.table} were changed or deleted since.",
                 state="Production is as it was before this command.",
                 hint=f"compare with the tag {staging.after}, and decide by hand what is to stay",
-                table=self.target.name,
+                table=self.table,
             )
         later = now.exceptAll(then)
         later.writeTo(f"{name}.`branch_{scratch.branch}`").options(**CLUSTERED).append()
@@ -59,6 +53,6 @@ class RowRollback:
     def _range(self, rows: DataFrame, staging: Staging) -> DataFrame:
         partitions = staging.partitions
         if not isinstance(partitions, PartitionRange):
-            raise TypeError("a table that is replaced as a whole is not rolled back by rows")
+            raise TypeError("a table that is replaced as a whole is not rolled back by comparing rows")
         moment = F.col(f"`{partitions.axis.column}`")
         return rows.where((moment >= F.lit(partitions.start)) & (moment < F.lit(partitions.end)))
