@@ -23,7 +23,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.approval import approved_run, require_rollback_authority
 from anabranch.app.control import with_control
 from anabranch.app.cost import cost_record, note_estimate
-from anabranch.app.gates import WAY_BACK, GateService
+from anabranch.app.gates import gate_service
 from anabranch.app.isolation import certified, look_at_isolation
 from anabranch.app.limits import limits_of
 from anabranch.app.planning import DriftGuard, ProjectInputs, plan_backfill
@@ -40,6 +40,8 @@ from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.gates.collect import GateService
+from anabranch.gates.measure import ROLLBACK
 from anabranch.plan.drift import Drift, Stage, drift_at, drift_of_files, forbids
 from anabranch.plan.drift_errors import describe, require_no_drift
 from anabranch.plan.plan import Plan, read_plan
@@ -164,7 +166,7 @@ class BackfillRun:
 
     @property
     def gates(self) -> GateService:
-        return GateService(
+        return gate_service(
             self.project_context,
             self.store,
             self.plan,
@@ -234,7 +236,7 @@ class BackfillRun:
                         with lease.performing(step.name):
                             guard.check()
                             limits.require_open()
-                            self.gates.require_for_replay()
+                            self.gates.clear_for_replay()
                     case RecordIsolation():
                         self._record_isolation(lease, step)
                         self._start_spark(watch.phase)
@@ -370,14 +372,14 @@ class BackfillRun:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
         for step in steps_for(self.plan, "rehearse-rollback"):
             with lease.performing(step.name) as details:
-                details["measured"] = bool(self.gates.measure(say, WAY_BACK))
+                details["measured"] = bool(self.gates.measure(say, ROLLBACK))
 
     def promote(self, lease: RunLease, watch: RunObserver, now: datetime) -> int:
         """Catch up with live where it committed into the range by other code, then commit the run to production."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
             limits_of(self.project_context, lease, self.plan, self.contract).require_for_promotion()
-            if self.gates.due(WAY_BACK) or not self._performed(lease, RehearseRollback.name):
+            if self.gates.due(ROLLBACK) or not self._performed(lease, RehearseRollback.name):
                 self.rehearse_rollback(lease)
             self.gates.require_for_promotion()
         try:

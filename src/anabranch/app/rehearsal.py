@@ -17,7 +17,7 @@ from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.stored import filled
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.app.live_watch import LiveWatch
+from anabranch.app.live_watch import live_watch
 from anabranch.app.planning import ProjectInputs
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.slice_writers import slice_writer
@@ -30,6 +30,7 @@ from anabranch.plan.forecast.rehearsed import KIND, Fit, Rehearsed, bottleneck, 
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.readiness.live_samples import arrivals_per_second, worst_lag, worst_latency
+from anabranch.readiness.live_watch import LiveWatch
 from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slices
 from anabranch.replay.replayer import AHEAD
 from anabranch.replay.slice_ledger import total
@@ -131,7 +132,7 @@ class Rehearsal:
     def _measure(self, target: IcebergTarget) -> Rehearsed:
         staging, commit = self._stage(target)
         writer = self._writer()
-        watch = LiveWatch(self.project_context, self.pipeline)
+        watch = live_watch(self.project_context, self.pipeline)
         pieces = rehearsal_slices(self.plan, self._most_offsets)
         writer.limit(self._rate)
         with watch.watching():
