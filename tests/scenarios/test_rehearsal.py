@@ -13,12 +13,13 @@ from anabranch.app.forecast import forecast_backfill
 from anabranch.app.gates import gate_service
 from anabranch.app.live_watch import live_watch
 from anabranch.app.planning import plan_backfill
-from anabranch.app.rehearsal import Rehearsal, RehearsalFailedError
+from anabranch.app.rehearsal import build_rehearsal
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
 from anabranch.gates.evidence import newest_evidence
 from anabranch.plan.forecast.rehearsed import STAGES, read_rehearsed
 from anabranch.readiness.live_samples import worst_lag
+from anabranch.readiness.rehearse import Rehearsal, RehearsalFailedError
 from tests.scenarios.backfills import NOW
 from tests.scenarios.shop import Shop, hours
 
@@ -30,7 +31,7 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 def rehearsal_of(shop: Shop) -> Rehearsal:
     planned = plan_backfill(shop.project_context, shop.project_context.folder / "contracts" / "fix.yaml", now=NOW)
     request = planned.request
-    return Rehearsal(
+    return build_rehearsal(
         shop.project_context, shop.store, planned.plan, request.backfill, request.pipeline, "ann", shop.spark.session
     )
 
