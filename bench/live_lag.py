@@ -21,7 +21,7 @@ from bench.workbench import PARTITIONS, TOPIC, Bench, Quiet, bench, fill, keep, 
 from confluent_kafka import Producer
 
 from anabranch.app.backfill import BackfillRun, submit
-from anabranch.app.live_watch import LiveWatch
+from anabranch.app.live_watch import live_watch
 from anabranch.app.planning import plan_backfill
 from anabranch.contract.load import load_pipelines
 from anabranch.live.pace import LivePace
@@ -103,7 +103,7 @@ def measure(place: Bench) -> dict[str, object]:
     try:
         caught_up(live)
         place.project_context.spark("bench").range(1).count()
-        watch = LiveWatch(place.project_context, load_pipelines(place.project_context.loaded)["orders"].pipeline)
+        watch = live_watch(place.project_context, load_pipelines(place.project_context.loaded)["orders"].pipeline)
         with orders_coming_in(place.bootstrap), watch.watching():
             time.sleep(WITHOUT_SECONDS)
             with watch.replaying():

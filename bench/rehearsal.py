@@ -15,7 +15,7 @@ from anabranch.app.backfill import BackfillRun, submit
 from anabranch.app.forecast import forecast_backfill
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext
-from anabranch.app.rehearsal import Rehearsal
+from anabranch.app.rehearsal import build_rehearsal
 from anabranch.plan.planner import Planned
 from anabranch.runs.states import Event
 
@@ -30,9 +30,10 @@ def predicted(project_context: ProjectContext, planned: Planned) -> tuple[float,
     request = planned.request
     with project_context.store() as store:
         spark = project_context.spark("bench")
-        found, _ = Rehearsal(project_context, store, planned.plan, request.backfill, request.pipeline, "bench", spark)(
-            datetime.now(timezone.utc)
+        rehearsal = build_rehearsal(
+            project_context, store, planned.plan, request.backfill, request.pipeline, "bench", spark
         )
+        found, _ = rehearsal(datetime.now(timezone.utc))
     window = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found).window
     if window is None:
         raise AssertionError("there was a rehearsal, and there is no window")

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from anabranch.adapters.spark.transform.load import LoadedTransform
 from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
 from anabranch.app.backfill import BackfillRun
-from anabranch.app.gates import GateService
 from anabranch.errors import AnabranchError
+from anabranch.gates.collect import GateService
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.replayer import ReplayEnd, SliceDone
@@ -100,7 +100,7 @@ def test_gates_are_asked_before_the_query_is_prepared(
             raise AnabranchError("A gate is red.", state="All.", hint="none")
 
     monkeypatch.setattr(LoadedTransform, "__call__", transformed)
-    monkeypatch.setattr(GateService, "require_for_replay", asked)
+    monkeypatch.setattr(GateService, "clear_for_replay", asked)
     if refused:
         assert refusal(shop.apply, run, Onlooker()).what == "A gate is red."
         assert log.words == ["gates"]

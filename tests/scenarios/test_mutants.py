@@ -23,8 +23,8 @@ from anabranch.adapters.spark.write.record_counter import RecordCounter
 from anabranch.adapters.spark.write.slices import SparkSliceWriter
 from anabranch.adapters.sql.store import open_store
 from anabranch.app.backfill import BackfillRun
-from anabranch.app.gates import GateService
 from anabranch.errors import AnabranchError
+from anabranch.gates.collect import GateService
 from anabranch.plan.target_range import PartitionRange
 from anabranch.replay.drift_guard import DriftGuard
 from anabranch.replay.replayer import Replayer
@@ -244,7 +244,7 @@ def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "gates.closed", "the gates say so"
-    monkeypatch.setattr(GateService, "require_for_replay", lambda _self: None)
+    monkeypatch.setattr(GateService, "clear_for_replay", lambda _self: None)
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "replay.slice-failed", "and if they do not, the reader does"

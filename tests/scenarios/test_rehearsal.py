@@ -10,15 +10,16 @@ import pytest
 
 from anabranch.app.cost import keep_estimate
 from anabranch.app.forecast import forecast_backfill
-from anabranch.app.gates import GateService
-from anabranch.app.live_watch import LiveWatch
+from anabranch.app.gates import gate_service
+from anabranch.app.live_watch import live_watch
 from anabranch.app.planning import plan_backfill
-from anabranch.app.rehearsal import Rehearsal, RehearsalFailedError
+from anabranch.app.rehearsal import build_rehearsal
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
 from anabranch.gates.evidence import newest_evidence
 from anabranch.plan.forecast.rehearsed import STAGES, read_rehearsed
 from anabranch.readiness.live_samples import worst_lag
+from anabranch.readiness.rehearse import Rehearsal, RehearsalFailedError
 from tests.scenarios.backfills import NOW
 from tests.scenarios.shop import Shop, hours
 
@@ -30,7 +31,7 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 def rehearsal_of(shop: Shop) -> Rehearsal:
     planned = plan_backfill(shop.project_context, shop.project_context.folder / "contracts" / "fix.yaml", now=NOW)
     request = planned.request
-    return Rehearsal(
+    return build_rehearsal(
         shop.project_context, shop.store, planned.plan, request.backfill, request.pipeline, "ann", shop.spark.session
     )
 
@@ -92,7 +93,7 @@ def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_
 
     def capacity(rehearsal: Rehearsal) -> str:
         given = (rehearsal.plan, rehearsal.contract, rehearsal.pipeline, "ann")
-        card = GateService(shop.project_context, shop.store, *given).score()
+        card = gate_service(shop.project_context, shop.store, *given).score()
         return next(each.words for each in card.judgements if each.gate == "capacity")
 
     slow, now = at(LIMIT), datetime.now(timezone.utc)
@@ -110,7 +111,7 @@ def test_a_rehearsal_is_held_to_the_contracts_rate_and_counts_for_that_contract_
 
 
 def test_a_slice_that_is_over_before_the_next_look_is_seen_too(shop: Shop) -> None:
-    watch = LiveWatch(shop.project_context, load_pipelines(shop.project_context.loaded)["orders"].pipeline)
+    watch = live_watch(shop.project_context, load_pipelines(shop.project_context.loaded)["orders"].pipeline)
     with watch.watching(), watch.replaying():
         pass
     assert [sample.replaying for sample in watch.samples] == [False, True, False]

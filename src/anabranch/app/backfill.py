@@ -21,7 +21,7 @@ from anabranch.app.approval import approval_of
 from anabranch.app.control import with_control
 from anabranch.app.cost import cost_record, note_estimate
 from anabranch.app.engine import SparkEngine
-from anabranch.app.gates import GateService
+from anabranch.app.gates import gate_service
 from anabranch.app.isolation import certified, look_at_isolation
 from anabranch.app.limits import limits_of
 from anabranch.app.measurer import SparkMeasurer
@@ -38,6 +38,7 @@ from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.approval.rollback_authority import require_rollback_authority
+from anabranch.gates.collect import GateService
 from anabranch.pages.report_files import keep
 from anabranch.plan.drift import Stage, drift_at, drift_of_files
 from anabranch.plan.drift_errors import require_no_drift
@@ -136,7 +137,7 @@ class BackfillRun:
 
     @property
     def gates(self) -> GateService:
-        return GateService(
+        return gate_service(
             self.project_context,
             self.store,
             self.plan,

@@ -25,6 +25,7 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.load import LoadedPipeline
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.evidence import keep_evidence
+from anabranch.gates.stakes import DRILL_LABEL
 from anabranch.plan.planner import EmptyRangeError, Planned
 from anabranch.plan.preconditions import RetentionPassedError
 from anabranch.plan.refusals import PlanRefusedError
@@ -34,7 +35,7 @@ from anabranch.plan.strategies.strategy import legal_strategies
 from anabranch.project.atomic_write import atomic_write
 from anabranch.project.model import API_VERSION
 from anabranch.project.quantities import format_moment
-from anabranch.readiness.drill_report import COUNTS_FOR, KIND, LABEL, DrillReport, Exercise, Seconds, answer
+from anabranch.readiness.drill_report import COUNTS_FOR, KIND, DrillReport, Exercise, Seconds, answer
 from anabranch.replay.replayer import ReplayEnd, RunObserver, SliceDone, SliceProgress
 from anabranch.runs.canonical import instant
 from anabranch.runs.run_lease import RunLease
@@ -185,7 +186,7 @@ class Drill:
         """Close the drills of this pipeline whose process ended in the middle."""
         for run in self.store.reader.runs(states=frozenset(State) - {State.CLOSED}):
             metadata: Any = self.store.reader.documents(run.id).contract.get("metadata", {})
-            if metadata.get("labels", {}).get(LABEL) == self.loaded.name:
+            if metadata.get("labels", {}).get(DRILL_LABEL) == self.loaded.name:
                 backfill = self.take(run.id)
                 with backfill.lease() as lease:
                     _end(backfill, lease)
@@ -230,7 +231,7 @@ class Drill:
         return {
             "apiVersion": API_VERSION,
             "kind": "Backfill",
-            "metadata": {"name": f"drill-{name}"[:63].rstrip("-"), "labels": {LABEL: name}},
+            "metadata": {"name": f"drill-{name}"[:63].rstrip("-"), "labels": {DRILL_LABEL: name}},
             "spec": {
                 "pipeline": name,
                 "reason": "A readiness drill: replayed beside production and measured, never promoted.",

@@ -39,15 +39,16 @@ def advise(
     """
     from datetime import datetime, timezone
 
-    from anabranch.app.advice import AdviceInput, look_at_damage
+    from anabranch.app.advice import incident_of
     from anabranch.app.cost import price_of
     from anabranch.app.project_context import open_project
     from anabranch.readiness.advice import Way
     from anabranch.readiness.advice import advise as weigh
+    from anabranch.readiness.advise import AdviceInput
 
     told = AdviceInput(affected_rows, _share(tolerate), archive)
     project_context = open_project(project, context)
-    damage = look_at_damage(project_context, file, told, now=datetime.now(timezone.utc))
+    damage = incident_of(project_context, file, told, now=datetime.now(timezone.utc))
     advice = weigh(damage, price_of(project_context))
     document = {**advice.document(), "live": damage.live.value, "readers": damage.readers.document()}
     emit(document, output, lambda console: _table(console, advice, damage))

@@ -75,8 +75,8 @@ def validate(
 
 def go_on(backfill: BackfillRun, output: Format) -> None:
     """Replay what is missing, validate, and say what comes next."""
-    from anabranch.app.gates import READS
     from anabranch.cli.watching import watching
+    from anabranch.gates.measure import READS
     from anabranch.replay.replayer import ReplayEnd
     from anabranch.runs.states import State
     from anabranch.validate.report import Verdict

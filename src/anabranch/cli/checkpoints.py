@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.app.checkpoints import Checkpoints
+    from anabranch.readiness.start_points import StartPoints
     from anabranch.replay.state_comparison import StateComparison
 
 
@@ -64,7 +64,7 @@ def _moment(text: str | None) -> datetime | None:
         raise typer.BadParameter(f"{text!r} is not a moment: write 2025-06-01T00:00:00Z") from error
 
 
-def _tables(console: Console, found: Checkpoints) -> None:
+def _tables(console: Console, found: StartPoints) -> None:
     if not found.states and not found.streams:
         console.print(f"{found.table} has no state that a replay may start from: it starts from the beginning.")
         return

@@ -16,7 +16,7 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.app.gates import GateService
+    from anabranch.gates.collect import GateService
     from anabranch.gates.scorecard import Scorecard
 
 
@@ -138,7 +138,7 @@ def _gate_service(
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import operator
-    from anabranch.app.gates import GateService
+    from anabranch.app.gates import gate_service
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
     from anabranch.cli.place import run_in_hand
@@ -153,7 +153,7 @@ def _gate_service(
         planned = plan_backfill(project_context, file, now=datetime.now(timezone.utc))
         with project_context.store() as store:
             request = planned.request
-            keeper = GateService(
+            keeper = gate_service(
                 project_context, store, planned.plan, request.backfill, request.pipeline, operator()[1]
             )
             yield keeper, project_context.state / "gates" / f"{request.backfill.metadata.name}.html"

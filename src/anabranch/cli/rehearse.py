@@ -37,7 +37,7 @@ def rehearse(
     from anabranch.app.forecast import forecast_backfill
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
-    from anabranch.app.rehearsal import Rehearsal
+    from anabranch.app.rehearsal import build_rehearsal
 
     project_context, now = open_project(project, context), datetime.now(timezone.utc)
     planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size)
@@ -45,7 +45,7 @@ def rehearse(
     words.print(f"Rehearsing {request.backfill.metadata.name}: production is not touched.", markup=False)
     with project_context.store() as store:
         spark = project_context.spark(f"anabranch rehearsal of {planned.plan.pipeline}")
-        rehearsal = Rehearsal(
+        rehearsal = build_rehearsal(
             project_context,
             store,
             planned.plan,

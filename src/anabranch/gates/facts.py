@@ -1,8 +1,9 @@
-"""All that the gates look at: the backfill itself, a look at the world as it is now, and what was measured before."""
+"""The input of every gate: the backfill itself, an observation of the world as it is now, and recorded evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,19 +17,19 @@ from anabranch.runs.audit import ChainVerdict
 
 @dataclass(frozen=True)
 class LiveReading:
-    """How far live has come, as far as anybody can tell from outside."""
+    """Live's lag as it is observed from outside."""
 
     lag: int | None
-    """In offsets; None: nobody has said how far live is."""
+    """In offsets; None: live's position is unknown."""
     by: str | None
-    """Who said so: `group`, the consumer group, or `table`, live's own commits."""
+    """The source: `group`, the consumer group, or `table`, live's own commits."""
     refused: str | None = None
     """Why it could not be read, if it could not."""
 
 
 @dataclass(frozen=True)
 class ClosingReading:
-    """Whether what was achieved can be put on record."""
+    """Whether the run can be recorded when it closes."""
 
     folder: str
     refused: str | None
@@ -49,6 +50,25 @@ class MetricsReading:
     missing: tuple[str, ...] = ()
     refused: str | None = None
     """Why it could not be read."""
+
+
+def read_live(
+    log_ends: Mapping[int, int], of_group: Callable[[], Mapping[int, int]], of_table: Callable[[], Mapping[int, int]]
+) -> LiveReading:
+    """By the consumer group's offsets; where it has committed none, by live's own commits to the table."""
+    position, by = of_group(), "group"
+    if not position:
+        position, by = of_table(), "table"
+    if not position:
+        return LiveReading(None, None)
+    return LiveReading(sum(max(0, log_ends[p] - at) for p, at in position.items() if p in log_ends), by)
+
+
+def read_metrics(url: str, text: str, wanted: tuple[str, ...]) -> MetricsReading:
+    """Which of the wanted metrics a text in Prometheus' format has."""
+    served = set(re.findall(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)", text, re.MULTILINE))
+    found = tuple(name for name in wanted if name in served)
+    return MetricsReading(url, found, tuple(name for name in wanted if name not in served))
 
 
 @dataclass(frozen=True)

@@ -31,17 +31,17 @@ from anabranch.gates.stakes import Stakes, blocks, may_be_acknowledged
 from anabranch.runs.canonical import instant_text
 
 GATES: Mapping[str, Gate] = {
-    compatibility.NAME: compatibility.judge,
-    offset_control.NAME: offset_control.judge,
-    storage_path.NAME: storage_path.judge,
-    capacity.NAME: capacity.judge,
-    cost.NAME: cost.judge,
-    governance.NAME: governance.judge,
-    schema.NAME: schema.judge,
-    rollback.NAME: rollback.judge,
-    observability.NAME: observability.judge,
-    side_effects.NAME: side_effects.judge,
-    closure.NAME: closure.judge,
+    compatibility.NAME: compatibility.judge_compatibility,
+    offset_control.NAME: offset_control.judge_offset_control,
+    storage_path.NAME: storage_path.judge_storage_path,
+    capacity.NAME: capacity.judge_capacity,
+    cost.NAME: cost.judge_cost,
+    governance.NAME: governance.judge_governance,
+    schema.NAME: schema.judge_schema,
+    rollback.NAME: rollback.judge_rollback,
+    observability.NAME: observability.judge_observability,
+    side_effects.NAME: side_effects.judge_side_effects,
+    closure.NAME: closure.judge_closure,
 }
 
 

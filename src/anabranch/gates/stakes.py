@@ -15,6 +15,9 @@ from anabranch.gates.colour import Colour
 from anabranch.gates.gate import Judgement
 from anabranch.project.sections.gates import HighVolume
 
+DRILL_LABEL = "anabranch-drill"
+"""On the contract of a drill; its value is the pipeline's name."""
+
 
 @dataclass(frozen=True)
 class Stakes:

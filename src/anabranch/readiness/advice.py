@@ -186,7 +186,7 @@ def _few(damage: Incident) -> bool:
     """Only by class upsert does an event alone put a row right, and only if live takes it in by the code on disk."""
     return (
         damage.pipeline_class == "upsert"
-        and damage.live in (LiveCode.MENDED, LiveCode.THE_SAME)
+        and damage.live in (LiveCode.FIXED, LiveCode.THE_SAME)
         and damage.affected is not None
         and damage.records is not None
         and damage.affected <= FEW_EVENTS

@@ -22,8 +22,6 @@ from anabranch.readiness.retention import TopicVerdict
 from anabranch.runs.store import RunReader
 
 KIND = "drill"
-LABEL = "anabranch-drill"
-"""Of the contract of a drill."""
 COUNTS_FOR = timedelta(days=30)
 """How long a drill is believed. After that, people, code and data are no longer those that were drilled."""
 

@@ -14,7 +14,7 @@ from anabranch.readiness.readers import Readers
 class LiveCode(str, Enum):
     """How the code on disk stands to what has written the table."""
 
-    MENDED = "mended"
+    FIXED = "fixed"
     """Live runs it by now, and other code has written before."""
     NOT_RESTARTED = "not-restarted"
     """Live's newest commit is by other code: what is wrong goes on."""

@@ -1,9 +1,17 @@
-"""Who else reads the topic and the table of a pipeline, as far as it can be known. Frozen values; wiring fills them."""
+"""Who else reads the topic and the table of a pipeline, as far as a cluster and a catalog record it. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from anabranch.close.isolation import Group
+from anabranch.contract.pipeline import PipelineSpec
+from anabranch.plan.slices import Offsets
+
+OURS = "ab_"
+"""The prefix of the branches and tags that Anabranch makes."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +21,7 @@ class TopicReader:
     group: str
     members: int
     lag: int
-    """Offsets between where it stands and the end."""
+    """Offsets between its committed offsets and the end."""
     live: bool
     """Whether it is the pipeline's own."""
 
@@ -22,10 +30,10 @@ class TopicReader:
 class Readers:
     topic: str
     groups: tuple[TopicReader, ...]
-    """A reader that commits no offsets is in no group, and nobody can know of it."""
+    """A reader that commits no offsets is in no group, and can't be known."""
     table: str
     refs: tuple[str, ...]
-    """Branches and tags of the table that are neither main nor ours: somebody made them to read by."""
+    """Branches and tags of the table that are neither main nor made by Anabranch."""
 
     @property
     def others(self) -> tuple[TopicReader, ...]:
@@ -38,7 +46,7 @@ class Readers:
         return f"also reading {self.topic}: {named}"
 
     def of_the_table(self) -> str:
-        refs = f"; refs that others have made on it: {', '.join(self.refs)}" if self.refs else ""
+        refs = f"; branches and tags of others: {', '.join(self.refs)}" if self.refs else ""
         return f"who reads {self.table} is not known, since a catalog keeps no record of it{refs}"
 
     def document(self) -> dict[str, Any]:
@@ -49,3 +57,20 @@ class Readers:
             },
             "table": {"name": self.table, "known": False, "refs": list(self.refs)},
         }
+
+
+def readers_of(spec: PipelineSpec, groups: Mapping[str, Group], ends: Offsets, refs: Iterable[str]) -> Readers:
+    """Live's own group first, then by name. `refs` are the table's branches and tags besides main."""
+    found = [_reader(name, group, spec.source.topic, ends, spec.consumer_group) for name, group in groups.items()]
+    ordered = sorted((each for each in found if each is not None), key=lambda each: (not each.live, each.group))
+    others = sorted(name for name in refs if not name.startswith(OURS))
+    return Readers(spec.source.topic, tuple(ordered), spec.target.table, tuple(others))
+
+
+def _reader(name: str, group: Group, topic: str, ends: Offsets, live_group: str) -> TopicReader | None:
+    """None: it has committed no offset of this topic."""
+    position = {p: group.offsets[f"{topic}/{p}"] for p in ends if group.offsets.get(f"{topic}/{p}", -1) >= 0}
+    if not position:
+        return None
+    behind = sum(max(0, ends[p][1] - offset) for p, offset in position.items())
+    return TopicReader(name, group.members, behind, name == live_group)

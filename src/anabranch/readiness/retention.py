@@ -1,4 +1,4 @@
-"""Whether a topic is kept long enough for its class, told before it is too late, and what a change would cost. Pure."""
+"""Whether each topic's retention meets the demand of its class, and what raising it would take. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from anabranch.contract.pipeline import PipelineClass
+from anabranch.contract.pipeline import PipelineClass, PipelineSpec
 from anabranch.gates.colour import Colour, worst
 from anabranch.project.quantities import roughly
-from anabranch.readiness.topic_classes import Classified, TopicClass
+from anabranch.project.sections.topic_classes import TopicClasses
+from anabranch.readiness.topic_classes import Classified, TopicClass, classify
 from anabranch.readiness.topic_retention import Keeping, KeptTopic, Limit, Promise, growth, oldest, promise, reach
 from anabranch.runs.canonical import instant_text
 
+WATCHED = timedelta(days=7)
+"""Growth is measured over a week: over one day it would depend on which day that is."""
 SPARE = {Limit.TIME: 1.25, Limit.COMPACTION: 1.25, Limit.SIZE: 2.0}
 """How many times what the class demands is comfortable. Below that, one slow week is one too many; and where size is
 the limit, a rise of traffic shortens it, and nobody is asked before."""
@@ -162,6 +165,18 @@ class RetentionAudit:
             "count": {colour.value: sum(each.colour is colour for each in self.topics) for colour in Colour},
             "topics": [each.document() for each in self.topics],
         }
+
+
+def audit_topics(
+    topics: Iterable[KeptTopic], pipelines: Iterable[PipelineSpec], classes: TopicClasses, at: datetime
+) -> RetentionAudit:
+    """Each topic by the class that the project gives it and by the pipelines of the project that read it."""
+    readers: dict[str, list[PipelineClass]] = {}
+    for spec in pipelines:
+        readers.setdefault(spec.source.topic, []).append(spec.pipeline_class)
+    return audit_of(
+        (judge_topic(each, classify(each.name, classes), readers.get(each.name, ())) for each in topics), at
+    )
 
 
 def audit_of(judged: Iterable[TopicVerdict], at: datetime) -> RetentionAudit:

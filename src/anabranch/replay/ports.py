@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from anabranch.gates.cleared import ClearedPlan
 from anabranch.replay.replayer import SliceWriter
 
 
 class ReplayGates(Protocol):
-    def require_for_replay(self) -> None:
-        """Raise GateClosedError if a gate blocks. When it returns, acknowledged red gates are on record."""
+    def clear_for_replay(self) -> ClearedPlan:
+        """The plan, if no gate blocks it; raises GateClosedError otherwise. Acknowledged red gates are on record."""
 
 
 class ReplayEngine(Protocol):

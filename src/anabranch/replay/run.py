@@ -120,7 +120,7 @@ class ReplayRun:
         with self.lease.performing(step.name):
             guard.check()
             self.limits.require_open()
-            self.gates.require_for_replay()
+            self.gates.clear_for_replay()
 
     def _record_isolation(self, step: RecordIsolation) -> None:
         """Once, before the first record is read: the isolation certificate compares the end of the run with it."""

@@ -205,7 +205,7 @@ def test_a_small_replay_goes_on_with_what_is_unknown_once_it_is_acknowledged(
     kept = card["capacity"]["acknowledged"]
     assert (kept["by"], kept["reason"], kept["automatic"]) == ("ada", "four days of a test topic", False)
     with scene.run(contract) as run:
-        run.gates.require_for_replay()
+        run.gates.clear_for_replay()
     scene.context("gates: {highVolume: {records: 10}}")
     assert scene.gates(capsys, "-f", str(contract))[0] == 3, "an acknowledgement is not enough for high volume"
     assert main(known) == 3
@@ -221,13 +221,13 @@ def test_what_is_business_critical_is_blocked_by_what_is_unknown(
     assert main(known) == 3
     assert "the pipeline is business-critical" in capsys.readouterr().err
     with scene.run(contract) as run, pytest.raises(GateClosedError, match="business-critical"):
-        run.gates.require_for_replay()
+        run.gates.clear_for_replay()
     scene.enforce(False)
     assert scene.gates(capsys, "-f", str(contract))[0] == 0
     shown: list[str] = []
     with scene.run(contract) as run:
         for _ in range(2):
-            replace(run, say=shown.append).gates.require_for_replay()
+            replace(run, say=shown.append).gates.clear_for_replay()
         [record] = run.store.reader.audit(run_id=run.run_id, action="gate.acknowledge")
     assert set(json.loads(record.details)["red"]) == {"capacity", "cost", "governance"}, "on record, once"
     assert [line.split()[1] for line in shown] == ["capacity:", "cost:", "governance:"] * 2, "and shown each time"

@@ -70,7 +70,7 @@ def test_advice_follows_what_is_so(plan_shop: Shop, capsys: pytest.CaptureFixtur
     project_context = open_project(shop.folder)
     code = code_digest(shop.folder, load_pipelines(project_context.loaded)["orders"].pipeline)
     shop.write("orders", [JUNE], {**said, props.OFFSETS: props.write_offsets({0: (144, 144)}), props.CODE: code})
-    assert advised(shop, contract, capsys)["live"] == "mended"
+    assert advised(shop, contract, capsys)["live"] == "fixed"
 
     # Retention takes what the contract needs; the lake still has it.
     shop.delete_records(topic, {0: 90})

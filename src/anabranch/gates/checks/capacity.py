@@ -14,7 +14,7 @@ KIND = "rehearsal"
 REHEARSE = "anabranch rehearse -f CONTRACT"
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_capacity(facts: GateFacts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
         words = "this contract was not rehearsed: what its replay does to live is unknown"

@@ -12,7 +12,7 @@ LITTLE = 256 * 1024 * 1024
 """Bytes. Pages and records are small, but the disk is shared with tables, logs and everything else."""
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_closure(facts: GateFacts) -> Judgement:
     closing = facts.closing
     return judged(
         NAME,

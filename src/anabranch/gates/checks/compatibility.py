@@ -88,7 +88,7 @@ def read_probes(found: Mapping[str, Any]) -> list[Probe]:
     ]
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_compatibility(facts: GateFacts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     if evidence is None:
         words = "no operation was tried on this cluster by this user"

@@ -16,7 +16,7 @@ REHEARSED = "a rehearsal"
 ESTIMATE = "anabranch cost -f CONTRACT"
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_cost(facts: GateFacts) -> Judgement:
     spec, evidence = facts.contract.spec, facts.evidence.get(KIND)
     budget = None if spec.budget is None else spec.budget.cost
     findings = []

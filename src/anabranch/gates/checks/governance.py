@@ -12,7 +12,7 @@ _NOBODY = frozenset({"?", "-", "n/a", "na", "nobody", "none", "somebody", "someo
 """What people write where a name is asked for and they have none."""
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_governance(facts: GateFacts) -> Judgement:
     spec, target = facts.contract.spec, facts.pipeline.spec.target.table
     return judged(
         NAME,

@@ -14,7 +14,7 @@ METRICS = (LIVE_LAG, REPLAYED)
 _BY = {"group": "its consumer group", "table": "its commits to the table"}
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_observability(facts: GateFacts) -> Judgement:
     live, metrics = facts.live, facts.metrics
     return judged(
         NAME,

@@ -12,7 +12,7 @@ from anabranch.plan.slices import offsets_in
 NAME = "offset-control"
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_offset_control(facts: GateFacts) -> Judgement:
     plan = facts.plan
     proven = {Proof.MAP, Proof.WHOLE}
     declared = sorted(number for number, proof in plan.source.proof.items() if proof not in proven)

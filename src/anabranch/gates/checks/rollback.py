@@ -36,7 +36,7 @@ def refusal_of(code: str, words: str, hint: str) -> dict[str, Any]:
     return {"refused": words, "code": code, "next": hint}
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_rollback(facts: GateFacts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.contract.spec.rollback.authority
     if evidence is None:
         words = f"promotion and rollback were not rehearsed on {facts.plan.target.table} as it is"

@@ -41,7 +41,7 @@ def document_of(sampled: int, bad: list[BadRecord], places: int, unread: int) ->
     }
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_schema(facts: GateFacts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
         words = "no record of the range was decoded"

@@ -11,7 +11,7 @@ NAME = "side-effects"
 SHOWN = 3
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_side_effects(facts: GateFacts) -> Judgement:
     declared, strategy = facts.pipeline.spec.effects, facts.plan.strategy
     sink = "merged by key" if strategy.whole_table else "whole partitions replaced"
     return judged(

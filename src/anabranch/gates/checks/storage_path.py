@@ -74,7 +74,7 @@ class StoragePath:
         return timedelta(seconds=(self.bytes or 0) / min(rates)) if rates else timedelta()
 
 
-def judge(facts: GateFacts) -> Judgement:
+def judge_storage_path(facts: GateFacts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     if evidence is None:
         words = "where the range is stored and how fast it reads was not measured"

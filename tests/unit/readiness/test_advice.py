@@ -32,7 +32,7 @@ def damage(**changes: Any) -> Incident:
         "bytes_per_second": None,
         "headroom": None,
         "archive": None,
-        "live": LiveCode.MENDED,
+        "live": LiveCode.FIXED,
         "readers": READERS,
         "rates": None,
     }

@@ -1,0 +1,22 @@
+"""A plan that the gates let through to replay. The replay takes nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anabranch.gates.scorecard import Scorecard
+from anabranch.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class ClearedPlan:
+    """Made by `GateService.clear_for_replay` alone. One of a closed card, or of another plan's card, can't be made."""
+
+    plan: Plan
+    scorecard: Scorecard
+
+    def __post_init__(self) -> None:
+        if self.scorecard.plan != self.plan.hash:
+            raise ValueError(f"the scorecard is of plan {self.scorecard.plan}, not of {self.plan.hash}")
+        if self.scorecard.closed:
+            raise ValueError(f"gates block this plan: {', '.join(each.gate for each in self.scorecard.closed)}")

@@ -1,0 +1,91 @@
+"""What the gates require of the outside world: an observer that changes nothing, and probes that leave nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from anabranch.gates.checks.compatibility import Probe
+from anabranch.gates.checks.rollback import RehearsedRollback
+from anabranch.gates.checks.storage_path import StoragePath
+from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading
+from anabranch.plan.drift import ObservedInputs
+from anabranch.plan.slices import Offsets
+
+
+class GateObserver(Protocol):
+    """Observes one pipeline and its project as they are now. Changes nothing and may be repeated at any time."""
+
+    def require_answer(self) -> None:
+        """Raise KafkaUnreachableError at once if the cluster does not answer."""
+
+    def inputs(self) -> ObservedInputs:
+        """The plan's pinned inputs. Raises KafkaUnreachableError; a topic or a table that is gone is an observation."""
+
+    def live(self) -> LiveReading:
+        """Live's lag. A refusal is part of the reading; raises KafkaUnreachableError only."""
+
+    def closing(self) -> ClosingReading:
+        """Whether a record can be written and the audit chain verifies. A trial file it writes is removed."""
+
+    def residency(self) -> str | None:
+        """Where the target declares that its data must stay; None: it does not declare it. Raises if it is gone."""
+
+    def metrics(self) -> MetricsReading:
+        """What the metrics endpoint serves; an endpoint that fails is a reading. Raises nothing."""
+
+    def reaches(self) -> tuple[str, ...] | None:
+        """What the transform's code may reach outside by; None: the code can't be read. Raises nothing."""
+
+
+@dataclass(frozen=True)
+class SampledRecord:
+    partition: int
+    offset: int
+    flaw: str | None
+    """Why it can't be decoded; None: it can."""
+
+
+@dataclass(frozen=True)
+class TableIdentity:
+    """What a rehearsed rollback depends on: another of any of these is another table to roll back on."""
+
+    table: str
+    schema: str
+    spec: int
+
+
+class GateProbes(Protocol):
+    """Measures what evidence rests on. What it creates is scratch, and is removed before it returns or raises."""
+
+    @property
+    def user(self) -> str:
+        """The Kafka user that measures."""
+
+    def cluster(self) -> str:
+        """The cluster's id. Raises KafkaUnreachableError."""
+
+    def table(self) -> TableIdentity:
+        """The identity of the target as it is now. Raises if the table is gone."""
+
+    def try_cluster(self) -> tuple[Sequence[Probe], Iterable[str]]:
+        """Try every operation once; returns the outcomes, and the names of what could not be removed."""
+
+    def storage(self) -> StoragePath:
+        """Read a few megabytes from the plan's first offsets on. A refusal is part of the result.
+
+        Raises KafkaUnreachableError.
+        """
+
+    def read_places(
+        self, places: Sequence[Offsets], flaw: Callable[[bytes | None], str | None], most: int
+    ) -> Sequence[Mapping[int, tuple[SampledRecord, ...]]]:
+        """At most `most` records of each partition of each place. A partition that did not answer in time is left out;
+        where the cluster refuses, nothing is returned. Raises KafkaUnreachableError."""
+
+    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
+        """Promote and roll back on a scratch branch `name` of the table: what `run` has staged, or an empty range.
+
+        Main is unchanged. Raises AnabranchError where the table forbids it, and whatever a catalog's client raises.
+        """
