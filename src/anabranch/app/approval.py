@@ -108,7 +108,7 @@ def standing(backfill: BackfillRun, now: datetime, staging: Staging | None = Non
     """Whether the run is approved. Without `staging`, by what is on record alone: nobody looks at the table."""
     run, grown = backfill.run, None
     if staging is not None:
-        root = backfill.plan.root
+        root = backfill.plan.staging_base
         grown = grown_from(root, backfill.target.staging_line(staging.branch, root))
     roles = backfill.project_context.loaded.settings.roles
     # The plan as it would be carried out, not the hash that was noted when it was submitted.

@@ -214,7 +214,7 @@ class BackfillRun:
         return take_staging(lease, self.plan, self.target, control=control)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
-        return self.target.staged(staging.branch, self.plan.root)
+        return self.target.staged(staging.branch, self.plan.staging_base)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
         """Execute the replay's steps of the plan, in the order of its list; slices in staging are not replayed again.
@@ -586,7 +586,7 @@ class BackfillRun:
         if not branches:
             return set()
         newest = max(branches, key=epoch_of)
-        return {staged.slice_id for staged in self.target.staged(newest, self.plan.root)}
+        return {staged.slice_id for staged in self.target.staged(newest, self.plan.staging_base)}
 
     def _flag(self, lease: RunLease, drift: Drift) -> None:
         if not forbids(drift):

@@ -191,7 +191,7 @@ class Rehearsal:
     def _stage(self, target: IcebergTarget) -> tuple[Staging, float]:
         """The scratch branch, made as staging is; and how long that commit took."""
         branch = staging_branch(self.name, EPOCH)
-        seconds = self._seconds(lambda: target.stage(branch, self.plan.root, self.plan.taken_out, {}))
+        seconds = self._seconds(lambda: target.stage(branch, self.plan.staging_base, self.plan.replaced_range, {}))
         head = target.head(branch)
         if head is None:
             raise AssertionError(f"{branch} was made and is not there")
