@@ -34,7 +34,7 @@ def submitted(shop: Shop, slices: int, **spec: Any) -> BackfillRun:
 def passed(choice: str) -> dict[str, Any]:
     """A window whose deadline was an hour ago."""
     deadline = format_moment(datetime.now(timezone.utc) - HOUR)
-    return {"window": {"deadline": deadline, "onMiss": choice}}
+    return {"schedule": {"deadline": deadline, "onMiss": choice}}
 
 
 def replay(run: BackfillRun, watch: Onlooker | None = None) -> ReplayEnd:

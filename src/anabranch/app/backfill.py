@@ -166,7 +166,7 @@ class BackfillRun:
         return take_staging(lease, self.plan, self.target, control=control)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
-        return self.target.staged(staging.branch, self.plan.root)
+        return self.target.staged(staging.branch, self.plan.staging_base)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
         """Replay the slices that are not in staging yet, after drift, limits and gates are checked."""

@@ -32,7 +32,7 @@ class BackfillForecast:
 
     def document(self) -> dict[str, Any]:
         return {
-            "window": None if self.window is None else self.window.document(),
+            "schedule": None if self.window is None else self.window.document(),
             "cost": None if self.cost is None else {**self.cost.document(), "budget": self.budget},
         }
 
@@ -44,7 +44,7 @@ def forecast_backfill(
     spec, pipeline = planned.request.backfill.spec, planned.request.pipeline
     found = rehearsed or last_rehearsal(project_context, planned, now)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
-    window = None if found is None else forecast(planned.plan, found, spec.window, pipeline.spec.live, rate, now)
+    window = None if found is None else forecast(planned.plan, found, spec.schedule, pipeline.spec.live, rate, now)
     return BackfillForecast(
         window, estimate(project_context, planned, found), None if spec.budget is None else spec.budget.cost
     )

@@ -21,7 +21,7 @@ def limits_of(project_context: ProjectContext, lease: RunLease, plan: Plan, cont
 
     return Limits(
         lease,
-        contract.spec.window,
+        contract.spec.schedule,
         None if budget is None else budget.cost,
         None if budget is None else budget.bytes_per_second,
         so_far,

@@ -73,7 +73,7 @@ class ProjectRehearsal:
         self.target.remove_refs(self.name)
 
     def make_branch(self) -> None:
-        self.target.stage(staging_branch(self.name, EPOCH), self.plan.root, self.plan.taken_out, {})
+        self.target.stage(staging_branch(self.name, EPOCH), self.plan.staging_base, self.plan.replaced_range, {})
 
     def staging(self) -> Staging:
         branch = staging_branch(self.name, EPOCH)

@@ -199,7 +199,7 @@ class BackfillSpec(Part):
         description="Which state of the pipeline's lookup tables to read, by their names.",
         examples=[{"rates": {"asOf": "2025-06-01T00:00:00Z"}}],
     )
-    window: Schedule | None = Field(
+    schedule: Schedule | None = Field(
         default=None, description="When it may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]
     )
     budget: Budget | None = Field(default=None, description="What it may use.", examples=[{"bytesPerSecond": "20MiB"}])

@@ -92,12 +92,12 @@ class Plan:
     """Digest of the code that is replayed beside the corrected one, to tell the fix from what differed before."""
 
     @property
-    def root(self) -> int:
+    def staging_base(self) -> int:
         """The snapshot that staging grows from."""
         return self._kept_state or self.target.base
 
     @property
-    def taken_out(self) -> TargetPart | None:
+    def replaced_range(self) -> TargetPart | None:
         """What staging does not have of its root; None: it has all of it."""
         return None if self._kept_state else self.target.partitions
 

@@ -84,11 +84,11 @@ def resolve_request(backfill: Backfill, pipeline: Pipeline, now: datetime) -> Ba
             f"The range ends at {format_moment(end)}, which is further than a target's partitions are counted.",
             hint=f"write a `to` no later than {format_moment(FAR_AHEAD)} under spec.range.eventTime",
         )
-    window = backfill.spec.window
-    if window is not None and window.deadline is not None and window.deadline <= now:
+    schedule = backfill.spec.schedule
+    if schedule is not None and schedule.deadline is not None and schedule.deadline <= now:
         raise DeadlinePassedError(
-            f"The contract's deadline, {format_moment(window.deadline)}, has passed.",
-            hint="write a later spec.window.deadline, or none",
+            f"The contract's deadline, {format_moment(schedule.deadline)}, has passed.",
+            hint="write a later spec.schedule.deadline, or none",
         )
     return BackfillRequest(backfill, pipeline, strategy, start, end)
 

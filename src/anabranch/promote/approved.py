@@ -72,6 +72,6 @@ class RunApproval:
         accepted = validated_run(lease.reader, run.id, self.plan)
         if not needed:
             return ApprovedRun(accepted, ApprovalNotRequired(self.context))
-        root = self.plan.root
+        root = self.plan.staging_base
         grown = grown_from(root, target.staging_line(staging.branch, root))
         return ApprovedRun(accepted, require_approval(self.status(now, grown), run))

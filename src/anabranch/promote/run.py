@@ -149,7 +149,7 @@ class PromotionRun:
         return take_staging(self.lease, self.plan, self.target)
 
     def _staged(self, staging: Staging) -> list[StagedSlice]:
-        return list(self.target.staged(staging.branch, self.plan.root))
+        return list(self.target.staged(staging.branch, self.plan.staging_base))
 
     def _performed(self, step: str) -> bool:
         journal = self.lease.reader.journal(self.lease.run_id)

@@ -58,7 +58,7 @@ def staged_ids(target: StagingTarget, plan: Plan, run_id: str, *, control: bool 
     branches = target.branches(run_id, control=control)
     if not branches:
         return set()
-    return {staged.slice_id for staged in target.staged(max(branches, key=epoch_of), plan.root)}
+    return {staged.slice_id for staged in target.staged(max(branches, key=epoch_of), plan.staging_base)}
 
 
 def _record_once(lease: RunLease, action: str, words: str) -> None:

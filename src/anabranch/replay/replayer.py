@@ -239,7 +239,7 @@ class Replayer:
 
     def _settled(self, lane: ReplayVariant) -> Mapping[str, StagedSlice]:
         """The lane's slices that are in the table, and on record so."""
-        there = {staged.slice_id: staged for staged in self.target.staged(lane.staging.branch, self.plan.root)}
+        there = {staged.slice_id: staged for staged in self.target.staged(lane.staging.branch, self.plan.staging_base)}
         for entry in self.lease.reader.open_intents(self.lease.run_id):
             if entry.step == lane.step:
                 # The process ended between the commit and its record, or before the commit: the table knows.

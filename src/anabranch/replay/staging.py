@@ -95,8 +95,10 @@ class StagingTarget(Protocol):
     def branches(self, run: str, *, control: bool = False) -> Sequence[str]:
         """The staging branches of the run, or those of its control, of whatever epoch."""
 
-    def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
-        """Make the branch: the root with a part taken out, or all of it."""
+    def stage(
+        self, branch: str, staging_base: int, replaced_range: TargetPart | None, properties: Mapping[str, str]
+    ) -> None:
+        """Create the branch from `staging_base`, without the replaced range if there is one."""
 
     def hand_over(self, old: str, new: str) -> None:
         """Give the old branch's content to the new one and remove the old, in one commit. No change if old is gone."""
@@ -117,7 +119,7 @@ def take_staging(lease: RunLease, plan: Plan, target: StagingTarget, *, control:
         if earlier:
             target.hand_over(max(earlier, key=epoch_of), mine)
         else:
-            target.stage(mine, plan.root, plan.taken_out, {})
+            target.stage(mine, plan.staging_base, plan.replaced_range, {})
     reach("branch.after")
     head = target.head(mine)
     if head is None:

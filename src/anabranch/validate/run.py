@@ -71,4 +71,4 @@ class ValidationRun:
         ]
 
     def _staged(self, staging: Staging) -> list[StagedSlice]:
-        return list(self.target.staged(staging.branch, self.plan.root))
+        return list(self.target.staged(staging.branch, self.plan.staging_base))

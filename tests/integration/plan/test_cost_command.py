@@ -34,7 +34,7 @@ def a_shop(shop: Shop) -> Path:
 def test_an_estimate_is_priced_kept_and_told_by_plan(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     contract, project = a_shop(plan_shop), str(plan_shop.folder)
     planned, _ = run(capsys, "plan", "-f", str(contract), "--project", project)
-    assert planned["window"] is None, "nobody has rehearsed it"
+    assert planned["schedule"] is None, "nobody has rehearsed it"
     found, said = run(capsys, "cost", "-f", str(contract), "--project", project)
     assert (found["plan"], found["budget"]) == (planned["hash"], None)
     assert "anabranch rehearse" in said

@@ -208,7 +208,7 @@ def test_a_plan_for_people(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) 
 def test_a_plan_file_holds_the_plan_and_its_contract(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     contract, out = a_good_shop(plan_shop), plan_shop.folder / "plan.json"
     document = planned(plan_shop, contract, capsys, "--out", str(out))
-    prospect = {"window", "cost"}  # by the last rehearsal and the prices of the day, so no part of the plan
+    prospect = {"schedule", "cost"}  # by the last rehearsal and the prices of the day, so no part of the plan
     assert json.loads(out.read_text()) == {key: value for key, value in document.items() if key not in prospect}
     found = read_plan_file(out)
     assert found.plan.hash == document["hash"]

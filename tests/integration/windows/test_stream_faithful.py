@@ -145,7 +145,7 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     assert report.verdict is Verdict.ACCEPTED, [(r.check, r.found) for r in report.failed]
     faithful = between(shop.staged(capped), 1, 4)
     assert faithful == between(model.rows(1), 1, 4)
-    line = capped.target.staged(max(capped.target.branches(capped.run_id)), capped.plan.root)
+    line = capped.target.staged(max(capped.target.branches(capped.run_id)), capped.plan.staging_base)
     held = [{row[0] for row in between(shop.rows_at(slice_.snapshot), 1, 4)} for slice_ in line]
     fresh = [len(now - before) for before, now in pairwise([set(), *held])]
     assert fresh == [1] * 6, "six windows of the range, one in a batch"

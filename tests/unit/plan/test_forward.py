@@ -54,7 +54,7 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
     assert made.strategy is Strategy.MERGE_FORWARD
     assert made.state == StartSnapshot(7, {0: DAMAGE, 1: DAMAGE})
     assert made.source.ranges == {0: ((DAMAGE, 400),), 1: ((DAMAGE, 300),)}
-    assert (made.root, made.taken_out) == (7, None)
+    assert (made.staging_base, made.replaced_range) == (7, None)
     assert StageFromSnapshot("shop.orders", 7) in steps_of(made)
     assert read_plan(made.document()) == made
     assert "all of it" in describe(steps_of(made)[0])
@@ -65,8 +65,8 @@ def test_with_no_state_it_starts_from_nothing(world: World) -> None:
         made = plan(world, states=states)
         assert made.state == StartSnapshot(None, {})
         assert made.source.ranges == {0: ((0, 400),), 1: ((0, 300),)}
-        assert made.root == made.target.base
-        assert made.taken_out == made.target.partitions
+        assert made.staging_base == made.target.base
+        assert made.replaced_range == made.target.partitions
         assert read_plan(made.document()) == made
 
 

@@ -82,9 +82,9 @@ def test_cautions_of_the_table(world: World) -> None:
 
 
 def test_a_deadline_that_can_t_be_kept_is_told(world: World) -> None:
-    window, slow = {"deadline": "2025-07-01T01:00:00Z"}, {"bytesPerSecond": 1}
-    assert cautions(world, window=window, budget=slow) == {"deadline-near"}
-    assert cautions(world, window=window, budget={"bytesPerSecond": 1000}) == set()
+    schedule, slow = {"deadline": "2025-07-01T01:00:00Z"}, {"bytesPerSecond": 1}
+    assert cautions(world, schedule=schedule, budget=slow) == {"deadline-near"}
+    assert cautions(world, schedule=schedule, budget={"bytesPerSecond": 1000}) == set()
 
 
 def test_the_document_is_plain_and_says_unknown(world: World) -> None:

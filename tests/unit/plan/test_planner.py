@@ -84,7 +84,7 @@ def test_a_range_that_is_not_over_is_planned_with_a_caution(world: World) -> Non
 
 
 def test_a_deadline_that_has_passed_is_refused(world: World) -> None:
-    assert refused(world, window={"deadline": "2025-06-30T00:00:00Z"}).code == "plan.deadline-passed"
+    assert refused(world, schedule={"deadline": "2025-06-30T00:00:00Z"}).code == "plan.deadline-passed"
 
 
 def test_a_table_without_a_snapshot_is_refused(world: World) -> None:

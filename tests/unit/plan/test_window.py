@@ -18,7 +18,7 @@ def told(world: World, live: Live | None = None, spec: dict[str, Any] | None = N
     planned = world.plan([hourly(60)], **(spec or {}))
     request = planned.request.backfill.spec
     rate = None if request.budget is None else request.budget.bytes_per_second
-    return forecast(planned.plan, measured(**changes), request.window, live or Live(), rate, NOW)
+    return forecast(planned.plan, measured(**changes), request.schedule, live or Live(), rate, NOW)
 
 
 def codes(found: Forecast) -> set[str]:
@@ -37,8 +37,8 @@ def test_the_total_is_all_parts_but_the_way_back(world: World) -> None:
 def test_a_deadline_that_comes_too_early_is_told_with_what_follows(world: World) -> None:
     needed = told(world).total
     for spare, in_time in ((timedelta(seconds=1), True), (timedelta(seconds=-1), False)):
-        window = {"deadline": format_moment(NOW + needed + spare), "onMiss": "scaleOut"}
-        found = told(world, spec={"window": window})
+        schedule = {"deadline": format_moment(NOW + needed + spare), "onMiss": "scaleOut"}
+        found = told(world, spec={"schedule": schedule})
         assert found.in_time is in_time
         assert ("deadline-missed" in codes(found)) is not in_time
         assert found.on_miss == "scaleOut"
@@ -46,7 +46,7 @@ def test_a_deadline_that_comes_too_early_is_told_with_what_follows(world: World)
 
 def test_it_begins_when_the_window_opens(world: World) -> None:
     later = NOW + timedelta(hours=5)
-    found = told(world, spec={"window": {"startAfter": format_moment(later)}})
+    found = told(world, spec={"schedule": {"startAfter": format_moment(later)}})
     assert found.begin == later
     assert found.finish == later + found.total
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from anabranch.project.model import Surroundings
 from anabranch.project.options import catalog, kafka, spark
 from anabranch.project.options.jaas import foreign_modules
-from anabranch.project.options.passing import Judge, holds_secret, pass_options
+from anabranch.project.options.passing import OptionCheck, holds_secret, pass_options
 from anabranch.project.secrets import Secret
 from anabranch.project.sections.kafka import KafkaSettings
 
@@ -33,7 +33,7 @@ def test_librdkafka_is_given_only_options_it_knows(name: str, tmp_path: Path) ->
 
 def test_plain_values_pass_as_text_and_references_as_secrets(tmp_path: Path) -> None:
     options = {"fetch.min.bytes": 1048576, "check.crcs": True, "client.rack": "${env:RACK}"}
-    passed = pass_options(options, kafka.judge_kafka_option, tmp_path)
+    passed = pass_options(options, kafka.check_kafka_option, tmp_path)
     assert passed == {
         "fetch.min.bytes": "1048576",
         "check.crcs": "true",
@@ -43,7 +43,7 @@ def test_plain_values_pass_as_text_and_references_as_secrets(tmp_path: Path) -> 
 
 def test_every_option_that_may_not_pass_is_named(tmp_path: Path) -> None:
     with pytest.raises(PydanticCustomError) as caught:
-        pass_options({"group.id": "a", "fetch.min.bytes": 1, "made.up": 2}, kafka.judge_kafka_option, tmp_path)
+        pass_options({"group.id": "a", "fetch.min.bytes": 1, "made.up": 2}, kafka.check_kafka_option, tmp_path)
     assert caught.value.context is not None
     assert [problem.at for problem in caught.value.context["problems"]] == [("group.id",), ("made.up",)]
 
@@ -80,13 +80,13 @@ def test_names_that_hold_none(name: str) -> None:
     assert not holds_secret(name)
 
 
-@pytest.mark.parametrize("judge", [kafka.judge_kafka_option, spark.judge_spark_option, catalog.judge_catalog_option])
-def test_an_allowed_secret_is_a_reference_or_refused(judge: Judge, tmp_path: Path) -> None:
+@pytest.mark.parametrize("check", [kafka.check_kafka_option, spark.check_spark_option, catalog.check_catalog_option])
+def test_an_allowed_secret_is_a_reference_or_refused(check: OptionCheck, tmp_path: Path) -> None:
     names = [name for name in kafka.ALLOWED | spark.ALLOWED | catalog.ALLOWED if holds_secret(name)]
     for name in [*names, "spark.hadoop.fs.s3a.secret.key"]:
-        if judge(name, "canary") is None:
+        if check(name, "canary") is None:
             with pytest.raises(PydanticCustomError) as caught:
-                pass_options({name: "canary"}, judge, tmp_path)
+                pass_options({name: "canary"}, check, tmp_path)
             assert "canary" not in str(caught.value.context)
 
 
@@ -95,7 +95,7 @@ def test_an_allowed_secret_is_a_reference_or_refused(judge: Judge, tmp_path: Pat
     "tail", ["impl", "some.class", "a.provider", "extraJavaOptions", "listeners", "failOnDataLoss"]
 )
 def test_no_prefix_lets_code_through(prefix: str, tail: str) -> None:
-    assert spark.judge_spark_option(prefix + tail, "x") is not None
+    assert spark.check_spark_option(prefix + tail, "x") is not None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_no_prefix_lets_code_through(prefix: str, tail: str) -> None:
     ],
 )
 def test_options_below_a_prefix_that_load_code_do_not_pass(name: str) -> None:
-    problem = spark.judge_spark_option(name, "com.example.Evil")
+    problem = spark.check_spark_option(name, "com.example.Evil")
     assert problem is not None
     assert "loads code" in problem.what
 
@@ -131,7 +131,7 @@ def test_options_below_a_prefix_that_load_code_do_not_pass(name: str) -> None:
     ],
 )
 def test_ordinary_options_pass(name: str) -> None:
-    assert spark.judge_spark_option(name, "x") is None
+    assert spark.check_spark_option(name, "x") is None
 
 
 @pytest.mark.parametrize("text", [f"{SCRAM} required;", f'{SCRAM} required password="a;b";', "${env:JAAS}"])

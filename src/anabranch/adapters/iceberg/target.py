@@ -87,14 +87,18 @@ class IcebergTarget:
         """The staging branches of the run, or those of its control, of whatever epoch."""
         return _branches(self.load(), run, control=control)
 
-    def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
-        """The branch as `root` with a part taken out, or all of it, in one commit. Once made, again is no change."""
+    def stage(
+        self, branch: str, staging_base: int, replaced_range: TargetPart | None, properties: Mapping[str, str]
+    ) -> None:
+        """Create the branch from `staging_base` without the replaced range, in one commit. Idempotent."""
 
         def change(table: Table, tx: Transaction) -> None:
             if branch not in table.metadata.refs:
-                point(tx, branch, root, SnapshotRefType.BRANCH)
-                if taken_out is not None:
-                    new = replace_files(tx, branch, files_in(table, root, taken_out).values(), [], properties)
+                point(tx, branch, staging_base, SnapshotRefType.BRANCH)
+                if replaced_range is not None:
+                    new = replace_files(
+                        tx, branch, files_in(table, staging_base, replaced_range).values(), [], properties
+                    )
                     point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
                 require(tx, {branch: None})
 

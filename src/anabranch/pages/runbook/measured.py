@@ -19,7 +19,7 @@ KINDS = ("rehearsal", "cost", CARD, *GATES)
 
 
 def window(now: Situation) -> tuple[Block, ...]:
-    asked = now.spec.get("window") or {}
+    asked = now.spec.get("schedule") or {}
     said = facts(
         [
             ("Not before", asked.get("startAfter")),

@@ -15,21 +15,21 @@ OnMiss = Literal["pause", "retry", "scaleOut", "rollback"]
 
 @dataclass(frozen=True)
 class Opening:
-    """The window that counts now: the contract's, or the same hours of a later day once a miss was put off."""
+    """The schedule that counts now: the contract's, or the same hours of a later day once a miss was put off."""
 
     start: datetime | None
     deadline: datetime
 
 
-def opening(window: Schedule, put_off_at: datetime | None) -> Opening | None:
+def opening(schedule: Schedule, put_off_at: datetime | None) -> Opening | None:
     """None: there is no deadline. With `retry`, a miss moves it by whole days, to the first that ends later."""
-    if window.deadline is None:
+    if schedule.deadline is None:
         return None
-    if window.on_miss != "retry" or put_off_at is None:
-        return Opening(window.start_after, window.deadline)
-    days = max(1, (put_off_at - window.deadline) // A_DAY + 1)
-    start = window.start_after and window.start_after + days * A_DAY
-    return Opening(start, window.deadline + days * A_DAY)
+    if schedule.on_miss != "retry" or put_off_at is None:
+        return Opening(schedule.start_after, schedule.deadline)
+    days = max(1, (put_off_at - schedule.deadline) // A_DAY + 1)
+    start = schedule.start_after and schedule.start_after + days * A_DAY
+    return Opening(start, schedule.deadline + days * A_DAY)
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,24 @@ class Miss:
         }
 
 
-def missed(window: Schedule | None, now: datetime, answered: datetime | None) -> Miss | None:
+def missed(schedule: Schedule | None, now: datetime, answered: datetime | None) -> Miss | None:
     """What to carry out now. `answered` is when a miss was last put on record.
 
     It is answered once: whoever goes on after that has been told, and goes on. One that was put off may be missed
     again, and is put off again.
     """
-    if window is None or window.deadline is None:
+    if schedule is None or schedule.deadline is None:
         return None
-    counts = opening(window, answered)
-    if counts is None or now < counts.deadline or (answered is not None and window.on_miss != "retry"):
+    counts = opening(schedule, answered)
+    if counts is None or now < counts.deadline or (answered is not None and schedule.on_miss != "retry"):
         return None
-    return Miss(window.on_miss, counts.deadline, opening(window, now) if window.on_miss == "retry" else None)
+    return Miss(schedule.on_miss, counts.deadline, opening(schedule, now) if schedule.on_miss == "retry" else None)
 
 
-def too_early(window: Schedule | None, now: datetime, answered: datetime | None) -> datetime | None:
+def too_early(schedule: Schedule | None, now: datetime, answered: datetime | None) -> datetime | None:
     """When it may begin or go on, if that is still to come."""
-    if window is None:
+    if schedule is None:
         return None
-    counts = opening(window, answered)
-    start = window.start_after if counts is None else counts.start
+    counts = opening(schedule, answered)
+    start = schedule.start_after if counts is None else counts.start
     return start if start is not None and now < start else None

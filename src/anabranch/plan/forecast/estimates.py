@@ -120,7 +120,7 @@ def estimate_plan(
         *_of_the_map(request, readings, zones),
         *_of_retention(source, headroom, duration, now),
         *_of_the_range(request, target, now),
-        *_of_the_window(request, duration, now),
+        *_of_the_schedule(request, duration, now),
     )
     return Estimates(
         offsets=sum(width(each.ranges) for each in used.values()),
@@ -278,14 +278,14 @@ def _of_writers(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanW
         )
 
 
-def _of_the_window(request: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
-    window = request.backfill.spec.window
-    if window is None or window.deadline is None or duration is None:
+def _of_the_schedule(request: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
+    schedule = request.backfill.spec.schedule
+    if schedule is None or schedule.deadline is None or duration is None:
         return
-    begin = max(now, window.start_after or now)
-    if begin + duration > window.deadline:
+    begin = max(now, schedule.start_after or now)
+    if begin + duration > schedule.deadline:
         yield PlanWarning(
             "deadline-near",
             f"reading alone takes {format_duration(duration) or '0s'} at the contract's rate, "
-            f"and the deadline is {format_moment(window.deadline)}",
+            f"and the deadline is {format_moment(schedule.deadline)}",
         )

@@ -1,4 +1,4 @@
-"""Whether a backfill fits its window: how long each part takes, by what a rehearsal has measured. Pure."""
+"""Whether a backfill fits its schedule: how long each part takes, by what a rehearsal has measured. Pure."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Forecast:
 def forecast(
     plan: Plan,
     rehearsed: Rehearsed,
-    window: Schedule | None,
+    schedule: Schedule | None,
     limits: Live,
     bytes_per_second: int | None,
     now: datetime,
@@ -81,17 +81,17 @@ def forecast(
     rate = sum(each.width for each in plan.slices) / replay if replay else 0.0
     arrivals = rehearsed.arrivals_per_second
     catch_up = _catch_up(plan, replay + validate, arrivals, rate, now)
-    deadline = None if window is None else window.deadline
+    deadline = None if schedule is None else schedule.deadline
     span = _span(plan, now)
     found = Forecast(
-        begin=now if window is None else max(now, window.start_after or now),
+        begin=now if schedule is None else max(now, schedule.start_after or now),
         replay=timedelta(seconds=replay),
         validate=timedelta(seconds=validate),
         promote=timedelta(seconds=rehearsed.promote_seconds),
         catch_up=timedelta(seconds=min(catch_up, A_YEAR.total_seconds())),
         rollback=timedelta(seconds=rehearsed.rollback_seconds),
         deadline=deadline,
-        on_miss=window.on_miss if window is not None and deadline is not None else None,
+        on_miss=schedule.on_miss if schedule is not None and deadline is not None else None,
         multiple=None if span is None or not replay else span.total_seconds() / replay,
         headroom=rate / arrivals if arrivals else None,
     )

@@ -44,7 +44,7 @@ def plan_forward(
     """The plan, and what is read of each partition; or the first reason why there can be none."""
     base = check_target(request, target)
     check_partitions(request, source)
-    _judge_compaction(request, source)
+    _require_uncompacted(request, source)
     position = live_position(request, source, target)
     require_position(request, target, position, source.partitions)
     # Without a live writer, every record of the topic is this replay's to write.
@@ -117,7 +117,7 @@ def _of(state: TableSnapshot) -> StartSnapshot:
     return StartSnapshot(state.snapshot, dict(state.position))
 
 
-def _judge_compaction(request: BackfillRequest, source: SourceFacts) -> None:
+def _require_uncompacted(request: BackfillRequest, source: SourceFacts) -> None:
     if request.strategy is Strategy.RERUN_TAIL and source.compacted:
         raise CompactedOrderError(
             f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "

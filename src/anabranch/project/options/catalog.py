@@ -39,7 +39,7 @@ ALLOWED = frozenset(
 )
 
 
-def judge_catalog_option(name: str, value: object) -> Problem | None:
+def check_catalog_option(name: str, value: object) -> Problem | None:
     """Why a catalog option may not pass, or None."""
     if name == "oauth2-server-uri" and not str(value).startswith("https://"):
         return Problem("credentials are sent to this address, so it must be encrypted", "an address with https://")

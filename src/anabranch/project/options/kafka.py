@@ -101,19 +101,19 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def judge_kafka_option(name: str, value: object) -> Problem | None:
+def check_kafka_option(name: str, value: object) -> Problem | None:
     """Why a Kafka option may not pass, or None."""
     if name in ALLOWED:
         return None
     if name == "sasl.jaas.config":
-        return _judge_jaas(value)
+        return _jaas_problem(value)
     for pattern, reason, write in _REASONS:
         if re.fullmatch(pattern, name, re.IGNORECASE):
             return Problem(f'the Kafka option "{name}" is refused: {reason}', write)
     return not_listed("Kafka", name, ALLOWED)
 
 
-def _judge_jaas(value: object) -> Problem:
+def _jaas_problem(value: object) -> Problem:
     """Refused in every form: Anabranch writes this line itself, for the Java and the C client alike.
 
     A module that only looks at names or logs in elsewhere is told apart, because it is how CVE-2023-25194 is used.

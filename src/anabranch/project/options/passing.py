@@ -13,7 +13,7 @@ from anabranch.project.refusals import REFUSED, Problem, refusal
 from anabranch.project.secrets import Secret
 
 OptionValue = str | Secret
-Judge = Callable[[str, object], Problem | None]
+OptionCheck = Callable[[str, object], Problem | None]
 """Says why an option of this name (and value) may not pass, or None if it may."""
 
 _SECRET_WORDS = re.compile(
@@ -32,14 +32,14 @@ def holds_secret(name: str) -> bool:
     return bool(_SECRET_WORDS.search(name)) and not _NOT_SECRET.search(name)
 
 
-def pass_options(options: object, judge: Judge, folder: Path) -> dict[str, OptionValue]:
+def pass_options(options: object, check: OptionCheck, folder: Path) -> dict[str, OptionValue]:
     """The options as text and references. Raises one refusal with a problem for each option that may not pass."""
     if not isinstance(options, Mapping):
         raise refusal(Problem("this must be a mapping of options", "name: value lines"))
     passed: dict[str, OptionValue] = {}
     problems: list[Problem] = []
     for name, value in options.items():
-        outcome = _one(str(name), value, judge, folder)
+        outcome = _one(str(name), value, check, folder)
         if isinstance(outcome, Problem):
             problems.append(Problem(outcome.what, outcome.write, (str(name),)))
         else:
@@ -49,12 +49,12 @@ def pass_options(options: object, judge: Judge, folder: Path) -> dict[str, Optio
     return passed
 
 
-def _one(name: str, value: object, judge: Judge, folder: Path) -> OptionValue | Problem:
+def _one(name: str, value: object, check: OptionCheck, folder: Path) -> OptionValue | Problem:
     if isinstance(value, Secret):
         return value
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         return Problem("this is not an option's name", "letters, digits, dots, hyphens and underscores")
-    problem = judge(name, value)
+    problem = check(name, value)
     if problem is not None:
         return problem
     if holds_secret(name) or (isinstance(value, str) and "${" in value):

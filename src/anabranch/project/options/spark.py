@@ -104,7 +104,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def judge_spark_option(name: str, value: object) -> Problem | None:
+def check_spark_option(name: str, value: object) -> Problem | None:
     """Why a Spark option may not pass, or None. What is refused by name is refused below an allowed prefix too."""
     del value
     if name in ALLOWED:

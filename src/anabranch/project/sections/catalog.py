@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 from pydantic_core import PydanticCustomError
 
 from anabranch.project.model import Part, Words, surroundings
-from anabranch.project.options.catalog import judge_catalog_option
+from anabranch.project.options.catalog import check_catalog_option
 from anabranch.project.options.passing import OptionValue, first_problem, pass_options
 from anabranch.project.refusals import Problem, refusal, refuse
 from anabranch.project.secrets import Secret
@@ -36,7 +36,7 @@ def _warehouse(text: str) -> str:
 
 
 def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
-    return pass_options(value, judge_catalog_option, surroundings(info).folder)
+    return pass_options(value, check_catalog_option, surroundings(info).folder)
 
 
 class CatalogSettings(Part):

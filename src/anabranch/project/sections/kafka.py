@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
 from anabranch.project.model import Part, Words, surroundings
-from anabranch.project.options.kafka import JAVA_ONLY, LIBRDKAFKA_ONLY, judge_kafka_option
+from anabranch.project.options.kafka import JAVA_ONLY, LIBRDKAFKA_ONLY, check_kafka_option
 from anabranch.project.options.passing import OptionValue, pass_options
 from anabranch.project.refusals import Problem, refusal, refuse
 from anabranch.project.secrets import Secret
@@ -37,7 +37,7 @@ def _token_endpoint(text: str) -> str:
 
 
 def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
-    return pass_options(value, judge_kafka_option, surroundings(info).folder)
+    return pass_options(value, check_kafka_option, surroundings(info).folder)
 
 
 class KafkaSecurity(Part):

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 
 from anabranch.project.model import Part, surroundings
 from anabranch.project.options.passing import OptionValue, pass_options
-from anabranch.project.options.spark import judge_spark_option
+from anabranch.project.options.spark import check_spark_option
 from anabranch.project.refusals import refuse
 from anabranch.project.urls import HOST
 
@@ -42,7 +42,7 @@ def _memory(text: str) -> str:
 
 
 def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
-    return pass_options(value, judge_spark_option, surroundings(info).folder)
+    return pass_options(value, check_spark_option, surroundings(info).folder)
 
 
 class SparkSettings(Part):

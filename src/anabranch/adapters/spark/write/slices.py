@@ -318,7 +318,7 @@ class SparkSliceWriter:
     def _landed(self, slice_: Slice, staging: Staging) -> int | None:
         target = IcebergTarget(self.catalog.open(), self.plan.target.table)
         try:
-            staged = target.staged(staging.branch, staging.root or self.plan.root)
+            staged = target.staged(staging.branch, staging.root or self.plan.staging_base)
         except HistoryGoneError:
             return None
         return next((each.snapshot for each in staged if each.slice_id == slice_.id), None)
