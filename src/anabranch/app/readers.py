@@ -7,7 +7,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.groups import consumer_groups
 from anabranch.adapters.kafka.topics import describe_topic, offset_ranges
 from anabranch.app.project_context import ProjectContext
-from anabranch.close.isolation import Group
+from anabranch.contract.consumer_groups import ConsumerGroup
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.slices import Offsets
 from anabranch.readiness.readers import Readers, TopicReader
@@ -33,7 +33,7 @@ def find_readers(project_context: ProjectContext, pipeline: Pipeline) -> Readers
     )
 
 
-def _reader(name: str, group: Group, topic: str, ends: Offsets, live_group: str) -> TopicReader | None:
+def _reader(name: str, group: ConsumerGroup, topic: str, ends: Offsets, live_group: str) -> TopicReader | None:
     """None: it has committed no offset of this topic."""
     stands = {p: group.offsets[f"{topic}/{p}"] for p in ends if group.offsets.get(f"{topic}/{p}", -1) >= 0}
     if not stands:

@@ -57,7 +57,7 @@ def test_whatever_is_not_in_the_table_is_refused_with_what_is_legal(state: State
     with pytest.raises(IllegalTransitionError) as refused:
         next_state(state, event)
     assert refused.value.fields == {
-        "state": state.value,
+        "run_state": state.value,
         "event": event.value,
         "legal": [each.value for each in legal_events(state)],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.adapters.kafka.topics import SECONDS, KafkaUnreachableError, Topic, admin, offset_ranges, unreachable
-from anabranch.close.isolation import Group
+from anabranch.contract.consumer_groups import ConsumerGroup
 
 
 def group_names(client: Mapping[str, str]) -> set[str]:
@@ -23,7 +23,7 @@ def group_names(client: Mapping[str, str]) -> set[str]:
         raise unreachable(client) from error
 
 
-def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
+def consumer_groups(client: Mapping[str, str]) -> dict[str, ConsumerGroup]:
     """Every group with its committed offsets and the number of its members."""
     from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
@@ -38,7 +38,7 @@ def consumer_groups(client: Mapping[str, str]) -> dict[str, Group]:
             asked = [ConsumerGroupTopicPartitions(name)]
             found = cluster.list_consumer_group_offsets(asked, request_timeout=SECONDS)[name].result()
             offsets = {f"{tp.topic}/{tp.partition}": tp.offset for tp in found.topic_partitions}
-            groups[name] = Group(len(described[name].result().members), offsets)
+            groups[name] = ConsumerGroup(len(described[name].result().members), offsets)
     except KafkaException as error:
         raise unreachable(client) from error
     return groups
