@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 
+from anabranch.adapters.iceberg.code_versions import live_code_digests
 from anabranch.adapters.iceberg.facts import IcebergTables
-from anabranch.adapters.iceberg.live_codes import live_codes
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.app.cost import last_rehearsal
 from anabranch.app.planning import plan_backfill
@@ -82,7 +82,7 @@ def _archive(tables: Catalog, name: str) -> Archive:
 
 
 def _live_code(project_context: ProjectContext, tables: Catalog, pipeline: Pipeline) -> LiveCode:
-    codes = live_codes(IcebergTarget(tables, pipeline.spec.target.table).load(), pipeline.metadata.name)
+    codes = live_code_digests(IcebergTarget(tables, pipeline.spec.target.table).load(), pipeline.metadata.name)
     if not codes:
         return LiveCode.UNKNOWN
     if codes[0] != code_digest(project_context.folder, pipeline):
