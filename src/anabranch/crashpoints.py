@@ -1,8 +1,8 @@
-"""Named places where a run may be killed or stopped, so that tests can do it there and nowhere else.
+"""Named points at which tests kill or stop the process.
 
-Set ANABRANCH_CRASH_AT to a name, or to `name:3` for the third time it is reached, and the process gets SIGKILL there:
-no handler runs, nothing is flushed, as when a machine goes away. ANABRANCH_STOP_AT stops it instead, as when a machine
-hangs: whoever continues it has a process that believes what is no longer so.
+With ANABRANCH_CRASH_AT set to a name, or to `name:3` for the third time it is reached, the process gets SIGKILL there:
+no handler runs and nothing is flushed, as when a machine fails. With ANABRANCH_STOP_AT it gets SIGSTOP, as when a
+machine hangs: after SIGCONT the process continues with stale state.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _reached: Counter[str] = Counter()
 
 
 def reach(name: str) -> None:
-    """Say that the process is at this point. Costs a dictionary look-up when nobody asked for a crash."""
+    """Mark that the process reached this point. Costs two environment look-ups unless a crash or stop is set."""
     crash, stop = os.environ.get("ANABRANCH_CRASH_AT"), os.environ.get("ANABRANCH_STOP_AT")
     if not crash and not stop:
         return
     if name not in NAMES:
         raise ValueError(f"{name} is not a crash point; name it in crashpoints.NAMES first")
     _reached[name] += 1
-    if _is_asked(name, stop):
+    if _is_due(name, stop):
         os.kill(os.getpid(), signal.SIGSTOP)
-    if _is_asked(name, crash):
+    if _is_due(name, crash):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _is_asked(name: str, asked: str | None) -> bool:
-    wanted, _, count = (asked or "").partition(":")
-    return name == wanted and _reached[name] == int(count or 1)
+def _is_due(name: str, setting: str | None) -> bool:
+    point, _, count = (setting or "").partition(":")
+    return name == point and _reached[name] == int(count or 1)

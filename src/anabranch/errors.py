@@ -1,4 +1,4 @@
-"""The one family of errors: what happened, what is state, and what to do next."""
+"""The base class of all errors that a user can meet, and the exit codes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     REFUSED = 3
-    """A gate, a validation, a role or the rollback horizon said no, or a confirmation is missing."""
+    """A gate, a validation, a role or the rollback horizon refused, or a confirmation is missing."""
     CONFLICT = 4
-    """The plan is stale, or somebody else holds what was asked for."""
+    """The plan is stale, or another run or process holds the resource."""
     GUARDED = 5
     """A guard stopped the work to protect live traffic, the budget or the data."""
     TIMED_OUT = 6
@@ -23,16 +23,16 @@ class ExitCode(IntEnum):
 
 
 class AnabranchError(Exception):
-    """An error that a user may meet. Never shown as a traceback unless `--debug` is given.
+    """An error that a user can meet. Shown as a traceback only with `--debug`.
 
     A subclass fixes `code` (stable: scripts match it, docs list it) and `exit_code`. An instance has four parts:
 
-    - `what` failed, with its values;
-    - the cause, which travels as `__cause__` (`raise … from error`);
+    - `what` failed, with values;
+    - the cause, which is `__cause__` (`raise … from error`);
     - the `state` of production, staging and the run now, as far as it is known;
     - what to do: a `command` that can be pasted, a `hint` in words, or both. One of them is required.
 
-    `fields` are the values for a machine.
+    `fields` are the values for programs.
     """
 
     code: ClassVar[str] = "failed"
@@ -52,12 +52,12 @@ class AnabranchError(Exception):
 
     @property
     def cause(self) -> str | None:
-        """The type and the text of the exception underneath."""
+        """Type and text of the exception that caused this one."""
         return None if self.__cause__ is None else f"{type(self.__cause__).__name__}: {text_of(self.__cause__)}"
 
     @property
     def remedy(self) -> str:
-        """Hint and command on one line, where there is room for one only."""
+        """Hint and command on one line, for output that has only one."""
         command = None if self.command is None else f"`{self.command}`"
         return ": ".join(part for part in (self.hint, command) if part) if self.hint else str(self.command)
 
@@ -76,11 +76,11 @@ class AnabranchError(Exception):
 
 
 def text_of(error: BaseException) -> str:
-    """The text of an exception. Spark's errors ask the JVM for theirs, which may be dead."""
+    """The text of an exception. Spark's exceptions ask the JVM for theirs, and fail if it has ended."""
     try:
         return str(error)
     except Exception:
-        return "(its text is lost: it was in a JVM that ended)"
+        return "(text unavailable: the JVM that held it has ended)"
 
 
 NOTHING_CHANGED = "Nothing was changed."

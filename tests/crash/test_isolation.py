@@ -50,7 +50,7 @@ def test_a_run_that_commits_for_another_group_is_found_out(crash_shop: Shop) -> 
     shop.do("close", "last", "--yes")
     isolation = shop.closure["isolation"]
     assert isolation["holds"] is False
-    assert isolation["groups"]["meddled-with"] == "moved, though nobody was in it"
+    assert isolation["groups"]["meddled-with"] == "moved while it had no members"
     assert isolation["groups"]["left-alone"] == "unchanged"
 
 

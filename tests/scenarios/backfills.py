@@ -18,7 +18,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.backfill import BackfillRun, submit
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext, open_project
-from anabranch.close.isolation import REPLAY_PREFIX
+from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.planner import Planned

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from anabranch.adapters.spark.source.read_meter import ReadMeter
 from anabranch.app.backfill import BackfillRun
-from anabranch.close.isolation import REPLAY_PREFIX
+from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.replayer import ReplayEnd, SlicePhase, SliceProgress

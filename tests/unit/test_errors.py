@@ -70,7 +70,7 @@ def test_an_error_whose_cause_can_t_say_its_text_is_reported_all_the_same() -> N
 
     error = SampleError("It broke.", state=NOTHING_CHANGED, command="anabranch doctor")
     error.__cause__ = MuteError()
-    assert error.as_dict()["cause"] == "MuteError: (its text is lost: it was in a JVM that ended)"
+    assert error.as_dict()["cause"] == "MuteError: (text unavailable: the JVM that held it has ended)"
 
 
 def _kinds(base: type[AnabranchError]) -> Iterator[type[AnabranchError]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyiceberg.table import Table
 
+from anabranch.adapters.iceberg.code_versions import live_code_digests
 from anabranch.adapters.iceberg.facts import IcebergTables
-from anabranch.adapters.iceberg.live_codes import live_codes
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.app.cost import last_rehearsal
 from anabranch.app.planning import plan_backfill
@@ -54,7 +54,7 @@ class ProjectIncident:
         return Archive(name, int(totals.get("total-records", 0)), int(totals.get("total-files-size", 0)))
 
     def live_codes(self) -> tuple[str, ...]:
-        return live_codes(self._table(self._pipeline.spec.target.table), self._pipeline.metadata.name)
+        return live_code_digests(self._table(self._pipeline.spec.target.table), self._pipeline.metadata.name)
 
     def code(self) -> str:
         return code_digest(self.project_context.folder, self._pipeline)

@@ -32,8 +32,9 @@ from anabranch.app.slice_writers import checkpoint_copier, run_folder, stream_fo
 from anabranch.app.targets import backfill_target
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
-from anabranch.close.isolation import REPLAY_PREFIX, Certificate
+from anabranch.close.isolation import Certificate
 from anabranch.contract.backfill import Backfill as Contract
+from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
@@ -253,7 +254,7 @@ class BackfillRun:
 
     def close(self, lease: RunLease, now: datetime, *, forfeit: str | None = None) -> Mapping[str, object]:
         """Write the closure record and remove staging. `forfeit`: why a promotion is closed within its horizon."""
-        from anabranch.close.record import read_record, write_record
+        from anabranch.close.closure import read_record, write_record
 
         def keep(record: Mapping[str, object]) -> None:
             write_record(self.folder / "closure.json", record)

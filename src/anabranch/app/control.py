@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.catalog import Catalog
 
-from anabranch.adapters.iceberg.authorship import authorship
+from anabranch.adapters.iceberg.code_versions import code_versions
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.backfill import Backfill, Control
 from anabranch.contract.code_store import CodeStore
@@ -26,7 +26,7 @@ def pin_control(project_context: ProjectContext, request: BackfillRequest, plan:
     wanted = request.backfill.spec.control
     if wanted is None:
         return None
-    code = control_code(wanted.code, plan, lambda: authorship(tables.load_table(plan.target.table), plan))
+    code = control_code(wanted.code, plan, lambda: code_versions(tables.load_table(plan.target.table), plan))
     kept = CodeStore.below(project_context.state, plan.pipeline).load(code)
     late = find_late_imports(kept.folder, kept.pipeline)
     as_stream = plan.stream is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from anabranch.adapters.iceberg.stored import stored
+from anabranch.adapters.iceberg.partition_stats import stored_size
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
 from anabranch.app.project_context import ProjectContext
@@ -71,7 +71,7 @@ def estimate(project_context: ProjectContext, planned: Planned, rehearsed: Rehea
     """What the plan will cost; None: nobody knows how much is to be read."""
     plan, spec = planned.plan, planned.request.backfill.spec
     book = load_price_book(project_context.loaded)
-    part = stored(_table(project_context, plan).load(), plan.target.base, plan.target.partitions)
+    part = stored_size(_table(project_context, plan).load(), plan.target.base, plan.target.partitions)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
     cores = cores_of(project_context.loaded.settings.spark)
     usage = expected_usage(plan, planned.outlook, rehearsed, part, book.spec.assume, cores, rate)
@@ -169,7 +169,7 @@ def _files(project_context: ProjectContext, plan: Plan, run: str) -> tuple[Store
     target, part = _table(project_context, plan), plan.target.partitions
     table, branches = target.load(), target.branches(run)
     head = target.head(max(branches, key=epoch_of)) if branches else None
-    return NOTHING if head is None else stored(table, head, part), stored(table, plan.target.base, part)
+    return NOTHING if head is None else stored_size(table, head, part), stored_size(table, plan.target.base, part)
 
 
 def _seconds(journal: Iterable[JournalEntry]) -> float:

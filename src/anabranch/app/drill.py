@@ -10,9 +10,9 @@ from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
 
-from anabranch.adapters.iceberg.filled import filled_partitions
+from anabranch.adapters.iceberg.code_versions import live_code_digests
 from anabranch.adapters.iceberg.live import last_live_commit
-from anabranch.adapters.iceberg.live_codes import live_codes
+from anabranch.adapters.iceberg.partition_stats import filled_partitions
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
@@ -176,7 +176,7 @@ class Drill:
         )
 
     def _same_code(self) -> bool | None:
-        codes = live_codes(self._target().load(), self.loaded.name)
+        codes = live_code_digests(self._target().load(), self.loaded.name)
         return None if not codes else codes == (code_digest(self.project_context.folder, self.loaded.pipeline),)
 
     def _target(self) -> IcebergTarget:

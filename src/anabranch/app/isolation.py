@@ -10,7 +10,6 @@ from anabranch.adapters.kafka.acls import acls_of
 from anabranch.adapters.kafka.groups import consumer_groups
 from anabranch.app.project_context import ProjectContext
 from anabranch.close.isolation import (
-    REPLAY_PREFIX,
     Acls,
     Certificate,
     certify,
@@ -18,6 +17,7 @@ from anabranch.close.isolation import (
     read_groups,
 )
 from anabranch.close.live_group import LiveGroup
+from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
 

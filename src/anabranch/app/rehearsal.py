@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.iceberg.facts import schema_digest
+from anabranch.adapters.iceberg.partition_stats import smallest_range
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
-from anabranch.adapters.iceberg.stored import filled
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.live_position import ProjectLivePosition
@@ -121,7 +121,7 @@ class ProjectRehearsal:
         from anabranch.adapters.spark.validate.measures import measure
 
         table = self.target.load()
-        part = filled(table, head, self.plan.target.partitions)
+        part = smallest_range(table, head, self.plan.target.partitions)
         narrow = replace(self.plan, target=replace(self.plan.target, partitions=part))
 
         def validate() -> float:

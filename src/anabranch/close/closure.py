@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Protocol
 
 from anabranch.close.horizon import require_rollback_given_up, rollback_horizon
@@ -16,6 +18,7 @@ from anabranch.gates.approval.roles import rollback_overrides_of
 from anabranch.gates.overrides import GateOverride, overrides_of
 from anabranch.plan.plan import Plan, ranges_document
 from anabranch.plan.target_range import TargetPart, WholeTable
+from anabranch.project.atomic_write import atomic_write
 from anabranch.replay.slice_ledger import SliceLedger, total
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.run_lease import RunLease
@@ -26,7 +29,7 @@ STEPS = ("promote", "rollback", "validate")
 
 class ClosingTarget(Protocol):
     def remove_refs(self, run: str) -> None:
-        """Remove every branch and tag of the run, in one commit; again is no change."""
+        """Remove every branch and tag of the run in one commit. Idempotent."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,17 @@ class Closure:
     target: ClosingTarget
     certify: Callable[[], Certificate]
     cost: Callable[[], Mapping[str, object]]
-    """Actual against estimate, looked at before staging is removed."""
+    """Actual and estimated cost. Called before staging is removed, whose files it measures."""
     keep: Callable[[Mapping[str, object]], None]
-    """Writes the record where people find it, whole or not at all."""
+    """Writes the closure record atomically."""
     horizon: timedelta
-    """For how long after a promotion the contract guarantees a rollback."""
+    """How long after a promotion the contract guarantees a rollback."""
     now: datetime
     forfeit: str | None = None
     """The reason for closing a promoted run within the horizon."""
 
     def __call__(self) -> Mapping[str, object]:
-        """The closure record. Called again after any crash, it finishes."""
+        """Close the run and return the closure record. Called again after a crash, it completes the closing."""
         entry = self._begin()
         reach("close.before")
         self.lease.check_epoch()
@@ -59,10 +62,10 @@ class Closure:
         return record
 
     def _begin(self) -> JournalEntry:
-        """The intent of this closing, or the recorded one if an earlier process died after it had begun to close.
+        """The intent of this closing, or the recorded one if an earlier process died while it was closing the run.
 
-        Raises RollbackGuaranteedError within the rollback horizon unless the rollback is forfeited. Who forfeits it
-        and why is in the audit record of the transition itself: there is no closed run without it.
+        Raises RollbackGuaranteedError within the rollback horizon unless the rollback is forfeited. The audit record
+        of the transition names who forfeited it and why, so no run is closed without that record.
         """
         verdict = self.lease.run.state
         journal = self.lease.reader.journal(self.lease.run_id)
@@ -76,7 +79,7 @@ class Closure:
                 "at": self.now.isoformat(),
                 "reason": rollback["forfeited"],
             }
-        self.lease.abandon_intents("close", "never begun")
+        self.lease.abandon_intents("close", "closing was not begun")
         intent = f"{self.lease.run_id}-close-{self.lease.number('close')}"
         entry = self.lease.record_intent("close", {"verdict": verdict.value, "rollback": rollback}, intent=intent)
         self.lease.transition(Event.CLOSE, None if rollback is None else {"rollback": rollback})
@@ -113,22 +116,22 @@ class Closure:
         }
 
     def _acknowledged(self) -> Iterable[Acknowledgement]:
-        """Red gates that the run went on with."""
+        """Red gates that were acknowledged so that the run could continue."""
         contract = self.lease.run.contract_hash
         return acknowledgements_of(self.lease.reader, run_id=self.lease.run_id, contract=contract).values()
 
     def _overrides(self) -> Iterable[GateOverride]:
-        """Gates that somebody has answered for instead of passing."""
+        """Gates that a person overrode."""
         return overrides_of(self.lease.reader, run_id=self.lease.run_id, contract=self.lease.run.contract_hash).values()
 
 
 def _range(part: TargetPart) -> list[str] | None:
-    """None: all of the table."""
+    """None for the whole table."""
     return None if isinstance(part, WholeTable) else [part.start.isoformat(), part.end.isoformat()]
 
 
 def slice_ledgers(journal: Iterable[JournalEntry], steps: Collection[str] = ("slice",)) -> list[SliceLedger]:
-    """The ledgers of all slices that are in the table, from the journal: it outlives staging."""
+    """The ledgers of all committed slices, from the journal, which is kept after staging is removed."""
     done = [entry for entry in journal if entry.step in steps and entry.outcome is Outcome.SUCCEEDED]
     return [SliceLedger.read((entry.outcome_details or {})["ledger"]) for entry in done]  # type: ignore[arg-type]
 
@@ -147,3 +150,13 @@ def _step(entry: JournalEntry) -> dict[str, object]:
         "at": entry.settled_at.isoformat() if entry.settled_at else None,
         "details": dict(entry.outcome_details or {}),
     }
+
+
+def read_record(path: Path) -> Mapping[str, object]:
+    record: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
+def write_record(path: Path, record: Mapping[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""Decides whether closing a run would end a rollback that its contract still guarantees. Pure."""
+"""The rollback horizon: refuses to close a run whose contract still guarantees a rollback. Pure."""
 
 from __future__ import annotations
 
@@ -44,16 +44,13 @@ class RollbackHorizon:
 def horizon_length(contract: Mapping[str, Any]) -> timedelta:
     """`rollback.horizon` of the contract as it was submitted, or the default of a contract that has none.
 
-    Only this part is read, so that a check file which is gone by now can't keep a run from being closed.
+    Only this part is read: a deleted check file must not prevent closing.
     """
     return RollbackTerms.model_validate(contract["spec"]["rollback"]).horizon
 
 
 def rollback_horizon(state: State, journal: Iterable[JournalEntry], length: timedelta) -> RollbackHorizon | None:
-    """The horizon of the promotion that production has. None if closing gives up no rollback.
-
-    A run that was never promoted, or that was rolled back, has put nothing into production that could be rolled back.
-    """
+    """The horizon of the run's last promotion. None if the run is not promoted: there is nothing to roll back then."""
     if state is not State.PROMOTED:
         return None
     promoted = [
@@ -67,10 +64,9 @@ def rollback_horizon(state: State, journal: Iterable[JournalEntry], length: time
 def require_rollback_given_up(
     run_id: str, horizon: RollbackHorizon | None, now: datetime, *, forfeit: str | None
 ) -> dict[str, Any] | None:
-    """What the closure record says of the horizon. Raises RollbackGuaranteedError if it is open and nobody forfeits it.
+    """The horizon's entry of the closure record. Raises RollbackGuaranteedError if it is open and not forfeited.
 
-    `forfeit` is the reason of the person who forfeits. It counts only while the horizon is open: afterwards there is
-    nothing to forfeit, and the record names nobody.
+    `forfeit` is the reason given for forfeiting. It is ignored after the horizon, when there is nothing to forfeit.
     """
     if horizon is None:
         return None
@@ -78,10 +74,11 @@ def require_rollback_given_up(
     if is_open and forfeit is None:
         ends = horizon.ends_at
         raise RollbackGuaranteedError(
-            f"Run {run_id} was promoted at {horizon.promoted_at:%Y-%m-%d %H:%M:%S} UTC, and its contract guarantees a "
-            f"rollback for {format_duration(horizon.length)}: until {ends:%Y-%m-%d %H:%M:%S} UTC.",
-            state="The run is still promoted and can be rolled back; staging and tags are in place.",
-            hint=f'close it after that time, or now: anabranch close {run_id} --forfeit-rollback --reason "…"',
+            f"Run {run_id} was promoted at {horizon.promoted_at:%Y-%m-%d %H:%M:%S} UTC; its contract guarantees "
+            f"rollback for {format_duration(horizon.length)}, until {ends:%Y-%m-%d %H:%M:%S} UTC.",
+            state="Run still promoted; rollback is possible. Staging and tags unchanged.",
+            hint="Close the run after that time, or forfeit the rollback",
+            command=f'anabranch close {run_id} --forfeit-rollback --reason "…"',
             **horizon.document(),
         )
     return {**horizon.document(), "forfeited": forfeit if is_open else None}

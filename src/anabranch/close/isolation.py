@@ -1,4 +1,4 @@
-"""The isolation certificate: consumer groups and ACLs before and after, and who moved what. Pure."""
+"""The isolation certificate: compares consumer groups, offsets and ACLs before and after a run. Pure."""
 
 from __future__ import annotations
 
@@ -7,63 +7,54 @@ from dataclasses import dataclass
 from enum import Enum
 
 from anabranch.close.live_group import LiveGroup, Origin, Positions
-
-REPLAY_PREFIX = "anabranch-replay"
-"""What the names of a replay's own clients and groups begin with. No pipeline's group may."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """A consumer group as it was looked at: how far it has committed, and whether anybody is in it."""
-
-    members: int
-    offsets: Mapping[str, int]
-    """By `topic/partition`."""
+from anabranch.contract.consumer_groups import REPLAY_PREFIX, ConsumerGroup
 
 
 class Fate(str, Enum):
+    """What happened to one consumer group during the run. The texts are stored in the closure record."""
+
     UNCHANGED = "unchanged"
     MOVED_BY_MEMBERS = "moved by its own members"
     LIVE = "moved by live, to offsets that a commit of live records"
     NOT_LIVE = "moved to offsets that no commit of live records"
-    UNKNOWN = "moved; no commit of live is there to compare its offsets with"
+    UNKNOWN = "moved; the table has no commit of live to compare its offsets with"
     APPEARED = "appeared"
-    VANISHED = "vanished"
-    MOVED_BY_NOBODY = "moved, though nobody was in it"
-    OURS = "a replay's own group, which must not exist"
+    DISAPPEARED = "disappeared"
+    MOVED_WITHOUT_MEMBERS = "moved while it had no members"
+    REPLAY_GROUP = "a replay's own group, which must not exist"
 
 
-BREACHES = frozenset({Fate.MOVED_BY_NOBODY, Fate.OURS, Fate.NOT_LIVE})
+BREACHES = frozenset({Fate.MOVED_WITHOUT_MEMBERS, Fate.REPLAY_GROUP, Fate.NOT_LIVE})
 
 
 class IsolationVerdict(str, Enum):
     HOLDS = "holds"
     BROKEN = "broken"
     UNKNOWN = "unknown"
-    """Nothing is known to be broken, and something could not be compared."""
+    """No breach was found, but at least one group could not be compared."""
 
 
 @dataclass(frozen=True)
 class Acls:
-    """The rules for the source topic and live's group, before and after; None where they could not be seen."""
+    """ACLs of the source topic and of live's group, before and after; None where this user may not read them."""
 
     before: tuple[str, ...] | None = None
     after: tuple[str, ...] | None = None
 
     @property
     def changed(self) -> bool:
-        """Whether they are known to be others now. The run changes none, so somebody else did."""
+        """Whether both were read and they differ. The run changes no ACL, so another program did."""
         return self.before is not None and self.after is not None and self.before != self.after
 
     def document(self) -> dict[str, object]:
         if self.before is None or self.after is None:
-            return {"verdict": "could not be seen"}
+            return {"verdict": "not readable"}
         before, after = set(self.before), set(self.after)
         added, removed = sorted(after - before), sorted(before - after)
         return {"verdict": "changed", "added": added, "removed": removed} if self.changed else {"verdict": "unchanged"}
 
 
-UNSEEN = Acls()
+ACLS_UNKNOWN = Acls()
 
 
 @dataclass(frozen=True)
@@ -86,14 +77,14 @@ def _by_name(positions: Positions) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What became of each group, and of the rights to what live reads, between the start and the end of a run."""
+    """Changes of consumer groups and of ACLs of live's topic and group between the start and the end of a run."""
 
     fates: Mapping[str, Fate]
     main_untouched: bool
     """Whether main carried no commit of the run before its promotion."""
-    acls: Acls = UNSEEN
+    acls: Acls = ACLS_UNKNOWN
     live: LiveOffsets | None = None
-    """Live's group by the numbers, where it moved."""
+    """Offsets of live's group; None if they did not change."""
 
     @property
     def verdict(self) -> IsolationVerdict:
@@ -118,51 +109,53 @@ class Certificate:
 
 
 def certify(
-    before: Mapping[str, Group],
-    after: Mapping[str, Group],
+    before: Mapping[str, ConsumerGroup],
+    after: Mapping[str, ConsumerGroup],
     *,
     live_group: str,
     live: LiveGroup,
     main_untouched: bool,
-    acls: Acls = UNSEEN,
+    acls: Acls = ACLS_UNKNOWN,
 ) -> Certificate:
-    """`live` must have been looked at after `after` was: live commits to the table before it commits to its group."""
+    """Compare the groups. Read `live` after `after`: live commits to the table first, then to its group."""
     fates = {name: _fate(name, before.get(name), after.get(name)) for name in {*before, *after}}
-    was, now = (live.committed(each[live_group].offsets if live_group in each else {}) for each in (before, after))
-    if was == now or live_group not in after:
+    offsets_before, offsets_after = (
+        live.committed(each[live_group].offsets if live_group in each else {}) for each in (before, after)
+    )
+    if offsets_before == offsets_after or live_group not in after:
         return Certificate(fates, main_untouched, acls)
-    moved = _LIVE_FATES[live.origin(was, now)]
+    moved = _LIVE_FATES[live.origin(offsets_before, offsets_after)]
     if moved is not Fate.LIVE or not _others_moved(before.get(live_group), after[live_group], live):
         fates[live_group] = moved
-    return Certificate(fates, main_untouched, acls, LiveOffsets(live_group, was, now, live.newest))
+    return Certificate(fates, main_untouched, acls, LiveOffsets(live_group, offsets_before, offsets_after, live.newest))
 
 
 _LIVE_FATES = {Origin.RECORDED: Fate.LIVE, Origin.NOT_RECORDED: Fate.NOT_LIVE, Origin.UNKNOWN: Fate.UNKNOWN}
 
 
-def _others_moved(before: Group | None, after: Group, live: LiveGroup) -> bool:
-    """Whether live's group moved on other topics too. Live commits to it for the source topic only."""
+def _others_moved(before: ConsumerGroup | None, after: ConsumerGroup, live: LiveGroup) -> bool:
+    """Whether live's group also moved on other topics. Live commits offsets of the source topic only."""
     former = {} if before is None else before.offsets
     moved = {name for name in {*former, *after.offsets} if former.get(name) != after.offsets.get(name)}
     return any(name.rpartition("/")[0] != live.topic for name in moved)
 
 
-def _fate(name: str, before: Group | None, after: Group | None) -> Fate:
+def _fate(name: str, before: ConsumerGroup | None, after: ConsumerGroup | None) -> Fate:
     if name.startswith(REPLAY_PREFIX):
-        return Fate.OURS
+        return Fate.REPLAY_GROUP
     if before is None:
         return Fate.APPEARED
     if after is None:
-        return Fate.VANISHED
+        return Fate.DISAPPEARED
     if before.offsets == after.offsets:
         return Fate.UNCHANGED
-    return Fate.MOVED_BY_MEMBERS if before.members or after.members else Fate.MOVED_BY_NOBODY
+    return Fate.MOVED_BY_MEMBERS if before.members or after.members else Fate.MOVED_WITHOUT_MEMBERS
 
 
-def groups_document(groups: Mapping[str, Group]) -> dict[str, object]:
+def groups_document(groups: Mapping[str, ConsumerGroup]) -> dict[str, object]:
     return {name: {"members": group.members, "offsets": dict(group.offsets)} for name, group in groups.items()}
 
 
-def read_groups(document: Mapping[str, Mapping[str, object]]) -> dict[str, Group]:
+def read_groups(document: Mapping[str, Mapping[str, object]]) -> dict[str, ConsumerGroup]:
     """The reverse of `groups_document`."""
-    return {name: Group(**group) for name, group in document.items()}  # type: ignore[arg-type]
+    return {name: ConsumerGroup(**group) for name, group in document.items()}  # type: ignore[arg-type]

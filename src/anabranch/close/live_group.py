@@ -1,4 +1,4 @@
-"""Whether live itself moved its consumer group: the group's offsets against those that live's commits record. Pure."""
+"""Decides whether live moved its own consumer group, from the offsets that live's commits record. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Positions = Mapping[int, int]
 
 
 class Origin(str, Enum):
-    """Where a position of live's group comes from."""
+    """Whether live committed a given position of its group."""
 
     RECORDED = "recorded"
     """A commit of live records it."""
     NOT_RECORDED = "not recorded"
-    """No commit of live does, and those of the time in question are there."""
+    """No commit of live records it, and the table's history reaches back far enough to tell."""
     UNKNOWN = "unknown"
-    """The commits that might record it are not there: live is not ours, or they have expired."""
+    """The table has no commits of live to compare with: another program writes it, or the snapshots have expired."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LiveGroup:
 
     topic: str
     recorded: Sequence[Offsets] = ()
-    """What each commit of live has read, newest first. Look at the group before these: then none is missing."""
+    """The offsets of each commit of live, newest first. Read the group before the commits, so that none is missing."""
 
     def committed(self, offsets: Mapping[str, int]) -> dict[int, int]:
         """The group's offsets of the topic, from those by `topic/partition`."""
@@ -42,10 +42,10 @@ class LiveGroup:
         return _ends(self.recorded[0]) if self.recorded else {}
 
     def origin(self, before: Positions, after: Positions) -> Origin:
-        """Where the position `after` comes from, when the group was at `before` earlier.
+        """The origin of position `after`, given that the group was at `before` earlier.
 
-        Live only goes forwards. Its group is behind its last commit when live was stopped between the two commits, or
-        the broker refused the one to the group.
+        Live only moves forward. Its group is behind its last table commit if live stopped between the two commits, or
+        if the broker refused the commit to the group.
         """
         if not self.recorded or not after:
             return Origin.UNKNOWN

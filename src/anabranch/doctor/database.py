@@ -9,7 +9,7 @@ from anabranch.doctor.finding import DoctorFinding, green, red, yellow
 
 
 def database(project_context: ProjectContext) -> DoctorFinding:
-    from anabranch.adapters.sql.migrate import is_current
+    from anabranch.adapters.sql.migrate import schema_version_at
     from anabranch.adapters.sql.version import SchemaStatus
     from anabranch.app.control_database import control_database_url
 
@@ -18,8 +18,8 @@ def database(project_context: ProjectContext) -> DoctorFinding:
     embedded = project_context.loaded.settings.database.embedded
     if embedded and not Path(url.database or "").exists():  # looking at a SQLite file that is not there would make it
         return yellow("database", f"{shown} is not there yet", "nothing to do: the first run makes it")
-    version = is_current(url)
-    match version.standing:
+    version = schema_version_at(url)
+    match version.status:
         case SchemaStatus.CURRENT:
             return green("database", f"{shown} has schema {version.found}")
         case SchemaStatus.ABSENT:

@@ -17,9 +17,8 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
-from anabranch.adapters.kafka.density import density_of
-from anabranch.adapters.kafka.progress import GroupProgress
-from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.kafka.groups import GroupProgress
+from anabranch.adapters.kafka.topics import Topic, density_of
 from anabranch.adapters.spark.session.jvm import jvm_death_reported
 from anabranch.adapters.spark.session.session import stop_spark
 from anabranch.adapters.spark.transform.load import LoadedTransform, load_transform, moving, ship

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.close.isolation import Group
+from anabranch.contract.consumer_groups import ConsumerGroup
 from anabranch.contract.pipeline import PipelineSpec
 from anabranch.plan.slices import Offsets
 
@@ -59,7 +59,7 @@ class Readers:
         }
 
 
-def readers_of(spec: PipelineSpec, groups: Mapping[str, Group], ends: Offsets, refs: Iterable[str]) -> Readers:
+def readers_of(spec: PipelineSpec, groups: Mapping[str, ConsumerGroup], ends: Offsets, refs: Iterable[str]) -> Readers:
     """Live's own group first, then by name. `refs` are the table's branches and tags besides main."""
     found = [_reader(name, group, spec.source.topic, ends, spec.consumer_group) for name, group in groups.items()]
     ordered = sorted((each for each in found if each is not None), key=lambda each: (not each.live, each.group))
@@ -67,7 +67,7 @@ def readers_of(spec: PipelineSpec, groups: Mapping[str, Group], ends: Offsets, r
     return Readers(spec.source.topic, tuple(ordered), spec.target.table, tuple(others))
 
 
-def _reader(name: str, group: Group, topic: str, ends: Offsets, live_group: str) -> TopicReader | None:
+def _reader(name: str, group: ConsumerGroup, topic: str, ends: Offsets, live_group: str) -> TopicReader | None:
     """None: it has committed no offset of this topic."""
     position = {p: group.offsets[f"{topic}/{p}"] for p in ends if group.offsets.get(f"{topic}/{p}", -1) >= 0}
     if not position:

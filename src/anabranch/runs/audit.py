@@ -1,4 +1,4 @@
-"""The audit chain: every record carries the hash of the one before it, so that no record changes unseen."""
+"""The audit chain: every record carries the hash of the record before it, so that any change can be detected."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 GENESIS = "0" * 64
-"""What the first record has for a predecessor."""
+"""The `previous` hash of the first record."""
 
 
 @dataclass(frozen=True)
 class AuditRecord:
-    """One record, its fields exactly as stored: time and details are text, so that nothing is read into them."""
+    """One record, its fields exactly as stored: time and details stay text, because their spelling is hashed."""
 
     seq: int
     at: str
@@ -29,7 +29,7 @@ class AuditRecord:
     hash: str
 
     def as_dict(self) -> dict[str, object]:
-        """The record as data, details unfolded; left as text where tampering made them unreadable."""
+        """The record as data, with details parsed; details that are no longer valid JSON stay text."""
         try:
             return {**self.__dict__, "details": json.loads(self.details)}
         except ValueError:
@@ -37,16 +37,16 @@ class AuditRecord:
 
 
 def record_hash(record: AuditRecord) -> str:
-    """SHA-256 over every field but the hash itself, in canonical JSON, with the version of this recipe."""
+    """SHA-256 over every field but the hash itself, in canonical JSON, with the version of this scheme."""
     fields = {name: value for name, value in record.__dict__.items() if name != "hash"}
-    # A tampered row may hold what JSON has no word for; its spelling then differs from ours, which is all we need.
+    # A tampered row may hold a value that JSON can't express; `repr` then gives another hash, which is the flaw.
     text = json.dumps({"recipe": 1, **fields}, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """A point of the chain: how many records there were, and the hash of the last. Kept elsewhere, it is a witness."""
+    """A point of the chain: the number of records and the hash of the last. Stored elsewhere, it detects rewriting."""
 
     seq: int
     hash: str
@@ -56,20 +56,20 @@ class ChainFlaw(str, Enum):
     ALTERED = "altered"
     """A field of the record was changed."""
     MISSING = "missing"
-    """A record was taken out."""
+    """A record was deleted."""
     UNCHAINED = "unchained"
-    """The record does not follow the one before it: one of the two was put in, swapped or rewritten."""
+    """The record does not carry the hash of the record before it: one of the two was inserted, swapped or rewritten."""
     TRUNCATED = "truncated"
-    """Records at the end were taken away."""
+    """Records at the end were deleted."""
     APPENDED = "appended"
-    """There are records that were not written by the store."""
+    """Records were added that the store did not write."""
     REWRITTEN = "rewritten"
-    """The chain fits together, and is not the one that was witnessed."""
+    """The chain is consistent, but its hash differs from the anchor's or the store's."""
 
 
 @dataclass(frozen=True)
 class ChainVerdict:
-    """What verification found. `head` is the end of the chain as read; the first flaw is named by its record."""
+    """The result of verification. `head` is the end of the chain as read; `seq` is the record of the first flaw."""
 
     head: Anchor
     flaw: ChainFlaw | None = None
@@ -81,7 +81,7 @@ class ChainVerdict:
         return self.flaw is None
 
     def as_dict(self) -> dict[str, object]:
-        """The verdict as data. Its `head` is what a later verification takes as an anchor."""
+        """The verdict as data. A later verification takes its `head` as an anchor."""
         return {
             "intact": self.intact,
             "head": {"seq": self.head.seq, "hash": self.head.hash},
@@ -94,8 +94,8 @@ class ChainVerdict:
 def verify_chain(records: Iterable[AuditRecord], head: Anchor | None, witness: Anchor | None = None) -> ChainVerdict:
     """Walk the records in order of `seq` and stop at the first flaw.
 
-    `head` is the end of the chain as the store remembers it beside the chain; it shows records cut off the end.
-    `witness` was exported earlier and kept elsewhere; it shows a chain rewritten together with its head.
+    `head` is the end of the chain as the store recorded it; it reveals records deleted at the end.
+    `witness` is an anchor exported earlier; it reveals a chain rewritten together with its head.
     """
     last = Anchor(0, GENESIS)
     for record in records:
@@ -107,42 +107,50 @@ def verify_chain(records: Iterable[AuditRecord], head: Anchor | None, witness: A
     return ChainVerdict(last) if flaw is None else ChainVerdict(last, *flaw)
 
 
-_Found = tuple[ChainFlaw, int, str]
+_Flaw = tuple[ChainFlaw, int, str]
 
 
-def _flaw_of(record: AuditRecord, last: Anchor, witness: Anchor | None) -> _Found | None:
+def _flaw_of(record: AuditRecord, last: Anchor, witness: Anchor | None) -> _Flaw | None:
     expected = last.seq + 1
     if record.seq != expected:
-        # Not a number at all, in a database that minds no types, is one more way for the expected one to be gone.
+        # SQLite does not enforce column types; a seq that is no number means that the expected record is missing.
         if isinstance(record.seq, int) and record.seq < expected:
-            return ChainFlaw.APPENDED, record.seq, f"record {record.seq} stands before the first"
-        return ChainFlaw.MISSING, expected, f"record {expected} is gone; the next is {record.seq}"
+            return ChainFlaw.APPENDED, record.seq, f"record {record.seq} precedes the first record"
+        return ChainFlaw.MISSING, expected, f"record {expected} is missing; the next is {record.seq}"
     if record.hash != record_hash(record):
-        return ChainFlaw.ALTERED, record.seq, "its fields do not give its hash"
+        return ChainFlaw.ALTERED, record.seq, "its fields do not match its hash"
     if record.previous != last.hash:
-        return ChainFlaw.UNCHAINED, record.seq, f"it does not follow record {last.seq} as that stands now"
+        return ChainFlaw.UNCHAINED, record.seq, f"its previous hash is not the hash of record {last.seq}"
     if witness is not None and witness.seq == record.seq and witness.hash != record.hash:
-        return ChainFlaw.REWRITTEN, record.seq, "the anchor has another hash for it: it or an earlier one was rewritten"
+        return (
+            ChainFlaw.REWRITTEN,
+            record.seq,
+            "its hash differs from the anchor's: this record or an earlier one was rewritten",
+        )
     return None
 
 
-def _flaw_at_end(last: Anchor, head: Anchor | None, witness: Anchor | None) -> _Found | None:
+def _flaw_at_end(last: Anchor, head: Anchor | None, witness: Anchor | None) -> _Flaw | None:
     if head is None:
-        return ChainFlaw.TRUNCATED, last.seq + 1, "the store's note of where the chain ends is gone"
+        return ChainFlaw.TRUNCATED, last.seq + 1, "the store's record of the chain's end is missing"
     if head.seq > last.seq:
         return (
             ChainFlaw.TRUNCATED,
             last.seq + 1,
-            f"the store wrote up to record {head.seq}, the chain stops at {last.seq}",
+            f"the store wrote {head.seq} records, the chain ends at record {last.seq}",
         )
     if head.seq < last.seq:
         return (
             ChainFlaw.APPENDED,
             head.seq + 1,
-            f"the store wrote up to record {head.seq}, the chain goes on to {last.seq}",
+            f"the store wrote {head.seq} records, the chain ends at record {last.seq}",
         )
     if head.hash != last.hash:
-        return ChainFlaw.REWRITTEN, last.seq, "the store's note of where the chain ends has another hash for it"
+        return ChainFlaw.REWRITTEN, last.seq, "its hash differs from the store's record of the chain's end"
     if witness is not None and witness.seq > last.seq:
-        return ChainFlaw.TRUNCATED, last.seq + 1, f"the anchor is record {witness.seq}, the chain stops at {last.seq}"
+        return (
+            ChainFlaw.TRUNCATED,
+            last.seq + 1,
+            f"the anchor is record {witness.seq}, the chain ends at record {last.seq}",
+        )
     return None

@@ -1,4 +1,4 @@
-"""The journal: what was going to be done, written before doing it, and what came of it."""
+"""The journal: the intent of every act, written before it, and its outcome."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Outcome(str, Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """The answer was lost. Still open: the effect has to be looked up by the intent's id, never tried again blindly."""
+    """No answer was received. Still open: look the effect up by the intent's id before retrying."""
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One act. `id` is also what the act leaves at the resource (a snapshot property, say), to be looked up by."""
+    """One act. The act also writes `id` to the resource (as a snapshot property), so that its effect can be found."""
 
     id: str
     run_id: str
@@ -33,33 +33,33 @@ class JournalEntry:
 
     @property
     def is_open(self) -> bool:
-        """Whether recovery has to look the effect up."""
+        """Whether recovery has to look up the effect."""
         return self.outcome in (None, Outcome.UNKNOWN)
 
 
 def intent_id(run_id: str, epoch: int, step: str) -> str:
-    """The id of an intent that brings none of its own: the same step in the same epoch is the same intent.
+    """The default id of an intent: the same step in the same epoch is the same intent.
 
-    A step that is done several times (promote, roll back, promote) carries its number in its name.
+    A step that can be repeated (promote, roll back, promote) has its number in its name.
     """
     return f"{run_id}/e{epoch}/{step}"
 
 
 class IntentConflictError(AnabranchError):
-    """An id names one act; a second act under it, or a second, different end of it, is a fault."""
+    """The id already names another act, or this act with another outcome."""
 
     code = "journal.conflict"
     exit_code = ExitCode.CONFLICT
 
     def __init__(self, entry: JournalEntry, attempted: str) -> None:
-        had = entry.outcome.value if entry.outcome else "open"
+        recorded = entry.outcome.value if entry.outcome else "open"
         super().__init__(
-            f"The journal already has {entry.id!r} ({entry.step}, {had}), which {attempted} would contradict.",
+            f"Journal conflict: intent {entry.id!r} is recorded as {entry.step} ({recorded}); refused: {attempted}.",
             state=NOTHING_CHANGED,
             command=f"anabranch log {entry.run_id}",
             run=entry.run_id,
             intent=entry.id,
-            outcome=had,
+            outcome=recorded,
         )
 
 
@@ -68,8 +68,8 @@ class IntentUnknownError(AnabranchError):
 
     def __init__(self, intent: str) -> None:
         super().__init__(
-            f"The journal has no intent {intent!r}, so no outcome can be recorded for it.",
+            f"The journal has no intent {intent!r}; its outcome was not recorded.",
             state=NOTHING_CHANGED,
-            command="anabranch log RUN",
+            hint="`anabranch log RUN` lists the intents of a run",
             intent=intent,
         )

@@ -1,4 +1,4 @@
-"""Who may work on a run: a lease whose epoch only grows, so that whoever was replaced can be told apart."""
+"""The lease of a run. Its epoch only grows, so that a superseded process can be refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 @dataclass(frozen=True)
 class Lease:
-    """The lease of one run. No holder means that it is free.
+    """The lease of one run. Without a holder it is free.
 
-    The epoch decides, not the time: an expired lease which nobody has taken over still lets its holder write,
-    and a lease taken over lets it write no more, whatever any clock says. The time only says when others may take it.
+    The epoch decides who may write, not the clock: the holder of an expired lease may write until another process
+    takes it over, and not afterwards. The expiry only decides when another process may take it.
     """
 
     run_id: str
@@ -22,7 +22,7 @@ class Lease:
     expires_at: datetime | None
 
     def held_by_another(self, holder: str, now: datetime) -> bool:
-        """Whether `holder` has to wait. The same holder never does: a process that restarts replaces itself."""
+        """Whether `holder` has to wait. The current holder never waits: a restarted process replaces itself."""
         if self.holder is None or self.holder == holder or self.expires_at is None:
             return False
         return now < self.expires_at
@@ -35,9 +35,10 @@ class LeaseHeldError(AnabranchError):
     def __init__(self, lease: Lease) -> None:
         expires = "" if lease.expires_at is None else lease.expires_at.isoformat()
         super().__init__(
-            f"Run {lease.run_id} is being worked on by {lease.holder} (epoch {lease.epoch}) until {expires} at least.",
+            f"Run {lease.run_id} is leased to {lease.holder} (epoch {lease.epoch}) until {expires}.",
             state=NOTHING_CHANGED,
-            hint=f"wait for it, or see `anabranch status {lease.run_id}`",
+            command=f"anabranch status {lease.run_id}",
+            hint="Wait until that process has finished or its lease has expired",
             run=lease.run_id,
             holder=lease.holder,
             epoch=lease.epoch,
@@ -46,16 +47,16 @@ class LeaseHeldError(AnabranchError):
 
 
 class SupersededError(AnabranchError):
-    """The writer's epoch is no longer the run's: somebody took over, or the lease was given back."""
+    """The writer's epoch is not the run's current one: another process took over, or the lease was released."""
 
     code = "lease.superseded"
     exit_code = ExitCode.CONFLICT
 
     def __init__(self, lease: Lease, epoch: int) -> None:
-        now = "nobody holds it now" if lease.holder is None else f"{lease.holder} holds it now"
+        now = "it has no holder" if lease.holder is None else f"its holder is {lease.holder}"
         super().__init__(
-            f"Epoch {epoch} may no longer change run {lease.run_id}: it is at epoch {lease.epoch}, and {now}.",
-            state="The change was refused. Work of the present holder goes on.",
+            f"Epoch {epoch} of run {lease.run_id} was superseded: the current epoch is {lease.epoch}, {now}.",
+            state="The change was refused. The current holder is not affected.",
             command=f"anabranch status {lease.run_id}",
             run=lease.run_id,
             epoch=epoch,

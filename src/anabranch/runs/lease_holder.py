@@ -1,4 +1,4 @@
-"""Who holds a lease: a process, named so that another one on the same machine can tell whether it still lives."""
+"""The name of a lease holder: a process, named so that another one on the same machine can tell whether it runs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class LeaseTimeError(AnabranchError):
 
 
 def holder_name(person: str) -> str:
-    """This process. Its start tells it from a later one with the same pid."""
+    """The name of this process. Its start time distinguishes it from a later process with the same pid."""
     pid = os.getpid()
     return f"{person}@{socket.gethostname()}:{pid} (since {_started(psutil.Process(pid))} on {_machine()})"
 
 
 def is_gone(holder: str) -> bool:
-    """Whether the holder was a process of this machine that has ended. Of another machine's, nobody here can know.
+    """Whether the holder was a process of this machine and has ended. False for a process of another machine.
 
-    A process that is only stopped is not gone: its lease has to expire.
+    A stopped process has not ended: its lease has to expire.
     """
     named = _NAME.fullmatch(holder)
     if named is None or named["machine"] != _machine():
@@ -57,30 +57,31 @@ def take_run_lease(store: RunStore, run_id: str, holder: str, actor: str) -> Ite
 
 
 def lease_time() -> timedelta:
-    """How long a lease lasts when nobody renews it."""
-    said = os.environ.get(LEASE_VARIABLE)
-    if said is None:
+    """How long a lease lasts without renewal."""
+    seconds = os.environ.get(LEASE_VARIABLE)
+    if seconds is None:
         return LEASE_DURATION
-    if not re.fullmatch(r"\d+(\.\d+)?", said) or float(said) == 0:
+    if not re.fullmatch(r"\d+(\.\d+)?", seconds) or float(seconds) == 0:
         raise LeaseTimeError(
-            f"{LEASE_VARIABLE}={said} is not a number of seconds.",
+            f"{LEASE_VARIABLE}={seconds} is not a positive number of seconds.",
             state=NOTHING_CHANGED,
-            hint=f"unset {LEASE_VARIABLE}: the default is {LEASE_DURATION.total_seconds():.0f} seconds",
+            command=f"unset {LEASE_VARIABLE}",
+            hint=f"The default is {LEASE_DURATION.total_seconds():.0f} seconds",
         )
-    return timedelta(seconds=float(said))
+    return timedelta(seconds=float(seconds))
 
 
 def _started(process: psutil.Process) -> int:
-    """In clock ticks since the machine was started: unlike the time of day, nobody sets that clock."""
+    """In clock ticks since boot, which setting the time of day does not change."""
     if not Path("/proc/self/stat").exists():
         return int(process.create_time() * 1000)
     return int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 def _machine() -> str:
-    """This boot of this machine, and within it the set of processes we can see: host names are not unique."""
-    boot, seen = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    """Identifies the boot and the pid namespace, because host names are not unique."""
+    boot, namespace = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     parts = [socket.gethostname()]
-    if boot.exists() and seen.exists():
-        parts += [boot.read_text().strip(), str(seen.stat().st_ino)]
+    if boot.exists() and namespace.exists():
+        parts += [boot.read_text().strip(), str(namespace.stat().st_ino)]
     return hashlib.sha256("/".join(parts).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""The part of a target table that a run claims: a stretch of the table's time axis, or all of it."""
+"""The part of a target table that a run holds: a range of the table's time, or all of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import datetime, timedelta, timezone
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
-BEGINNING_OF_TIME = -(10**18)
-END_OF_TIME = 10**18
-"""In microseconds since 1970; every datetime that Python can hold lies strictly between the two."""
+MIN_MICROSECONDS = -(10**18)
+MAX_MICROSECONDS = 10**18
+"""Microseconds since 1970; every Python datetime lies strictly between the two."""
 
 
 @dataclass(frozen=True)
 class TargetRange:
-    """[start, end) of `table`, in time. No start means from the beginning, no end means to the end.
+    """[start, end) of `table`. Without a start it begins with the table, without an end it is open.
 
-    `table` is the full name, catalog included: two spellings of one table would be two targets.
+    `table` is the full name with the catalog: two spellings of one table would count as two targets.
     """
 
     table: str
@@ -32,16 +32,16 @@ class TargetRange:
 
     @classmethod
     def between(cls, table: str, starts: int, ends: int) -> TargetRange:
-        """From microseconds since 1970, as `starts` and `ends` give them."""
+        """From microseconds since 1970, the reverse of `starts` and `ends`."""
         return cls(table, _moment(starts), _moment(ends))
 
     @property
     def starts(self) -> int:
-        return BEGINNING_OF_TIME if self.start is None else _microseconds(self.start)
+        return MIN_MICROSECONDS if self.start is None else _microseconds(self.start)
 
     @property
     def ends(self) -> int:
-        return END_OF_TIME if self.end is None else _microseconds(self.end)
+        return MAX_MICROSECONDS if self.end is None else _microseconds(self.end)
 
     @property
     def is_whole(self) -> bool:
@@ -65,6 +65,6 @@ def _microseconds(moment: datetime) -> int:
 
 
 def _moment(microseconds: int) -> datetime | None:
-    if microseconds in (BEGINNING_OF_TIME, END_OF_TIME):
+    if microseconds in (MIN_MICROSECONDS, MAX_MICROSECONDS):
         return None
     return _EPOCH + timedelta(microseconds=microseconds)

@@ -1,4 +1,4 @@
-"""A run as it is submitted, and as it is remembered."""
+"""A run as it is submitted, and as the store has it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True)
 class NewRun:
-    """What `submit` takes. The id comes from the caller and sorts by time; it also names branches and snapshots."""
+    """The input of `submit`. The caller makes the id, which sorts by time and is part of branch and tag names."""
 
     id: str
     pipeline: str
@@ -31,25 +31,25 @@ class NewRun:
         if not _RUN_ID.fullmatch(self.id):
             raise ValueError(f"a run id is 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit: {self.id!r}")
         for name in ("pipeline", "contract_hash", "plan_hash", "author"):
-            require_words(name, getattr(self, name))
+            require_printable(name, getattr(self, name))
 
 
 @dataclass(frozen=True)
 class RunFault:
-    """Why a run failed: the code of the error and its sentence."""
+    """Why a run failed: the code of the error and its message."""
 
     code: str
     text: str
 
     def __post_init__(self) -> None:
-        # The words of somebody else's error may hold what a database takes no text with.
+        # Another system's message may contain NUL or invalid Unicode, which PostgreSQL refuses as text.
         clean = self.text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
         object.__setattr__(self, "text", clean)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the store has it. `epoch` is that of its latest lease; 0 means that nobody has worked on it yet."""
+    """A run as the store has it. `epoch` is that of its latest lease; 0 before the first one."""
 
     id: str
     pipeline: str
@@ -66,7 +66,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Submission:
-    """The run that a submission led to, and whether this very call created it."""
+    """The run of a submission, and whether this call created it."""
 
     run: Run
     created: bool
@@ -85,7 +85,7 @@ class RunUnknownError(AnabranchError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"There is no run {run_id!r} in this project's database.",
+            f"Run {run_id!r} does not exist in this project's control database.",
             state=NOTHING_CHANGED,
             command="anabranch list",
             run=run_id,
@@ -98,9 +98,9 @@ class RunIdTakenError(AnabranchError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"The run id {run_id!r} belongs to a run of another contract.",
+            f"Run id {run_id!r} is taken by a run of another contract.",
             state=NOTHING_CHANGED,
-            hint="submit again under a new id",
+            hint="Submit again with a new id",
             run=run_id,
         )
 
@@ -112,19 +112,20 @@ class RangeHeldError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
     def __init__(self, wanted: TargetRange, holder: Run) -> None:
+        ending = "cancel" if (holder.state, Event.CANCEL) in TRANSITIONS else "close"
         super().__init__(
-            f"Run {holder.id} ({holder.state.value}, by {holder.author}) holds {holder.target}, "
-            f"which overlaps what was asked for: {wanted}.",
+            f"Range {wanted} is not free: run {holder.id} ({holder.state.value}, author {holder.author}) "
+            f"holds {holder.target}.",
             state=NOTHING_CHANGED,
-            hint=f"anabranch {'cancel' if (holder.state, Event.CANCEL) in TRANSITIONS else 'close'} {holder.id}; "
-            f"anabranch status {holder.id} says where it stands",
+            command=f"anabranch status {holder.id}",
+            hint=f"Wait for that run, or end it with `anabranch {ending} {holder.id}`",
             run=holder.id,
             run_state=holder.state.value,
             table=wanted.table,
         )
 
 
-def require_words(name: str, value: str) -> None:
-    """Refuse a name that is empty or holds control characters: it would be unreadable in the audit log."""
+def require_printable(name: str, value: str) -> None:
+    """Raise ValueError for an empty name or one with control characters, which the audit log could not show."""
     if not value or not value.isprintable():
         raise ValueError(f"{name} must be printable and not empty: {value!r}")

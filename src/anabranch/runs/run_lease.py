@@ -1,4 +1,4 @@
-"""A run in hand: its lease held and renewed, so that what is done is done under one epoch or refused."""
+"""Holds and renews the lease of a run, so that every change is made under its epoch or refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEASE_DURATION = timedelta(seconds=30)
 
 
 class RunStore(Protocol):
-    """Both sides of the store, for whoever works on a run."""
+    """The reader and the writer of the run store."""
 
     @property
     def reader(self) -> RunReader: ...
@@ -33,7 +33,7 @@ class RunStore(Protocol):
 
 @dataclass(frozen=True)
 class RunLease:
-    """The right to work on one run. Every change names its epoch; a superseded one is refused by the store."""
+    """The right to change one run. Every change carries its epoch; the store refuses a superseded one."""
 
     reader: RunReader
     writer: RunWriter
@@ -43,7 +43,7 @@ class RunLease:
 
     @property
     def run(self) -> Run:
-        """The run as it is on record now."""
+        """The run as the store has it now."""
         return self.reader.run(self.run_id)
 
     def transition(
@@ -55,7 +55,7 @@ class RunLease:
         return self.transition(Event.FAIL, fault=RunFault(error.code, error.what))
 
     def record_intent(self, step: str, details: Mapping[str, object] | None = None, *, intent: str) -> JournalEntry:
-        """Write down what is about to be done, under the id that the act will leave at the resource."""
+        """Record an act before it is done, under the id that the act will write to the resource."""
         reach("journal.before")
         entry = self.writer.record_intent(self.run_id, self.epoch, step, details, intent=intent)
         reach("journal.after")
@@ -67,17 +67,17 @@ class RunLease:
         self.writer.record_outcome(entry.id, self.epoch, outcome, details)
 
     def abandon_intents(self, step: str, why: str) -> None:
-        """Settle what earlier processes meant to do and never came to: nobody looks for it any more."""
+        """Record open intents of this step as failed, with `why`: recovery no longer looks for their effect."""
         for entry in self.reader.open_intents(self.run_id):
             if entry.step == step:
                 self.record_outcome(entry, Outcome.FAILED, {"what": why})
 
     @contextmanager
     def performing(self, step: str) -> Iterator[dict[str, object]]:
-        """Journal a step that can be repeated safely: intent before it, outcome after it.
+        """Journal a step that is safe to repeat: intent before it, outcome after it.
 
-        What the block puts into the yielded dict goes on record with the outcome. An AnabranchError settles the
-        intent as failed and is raised again. An intent that an earlier process left open is settled as failed first.
+        The yielded dict is recorded with the outcome. After an AnabranchError the intent is recorded as failed and the
+        error is raised again. An intent that an earlier process left open is recorded as failed first.
         """
         self.abandon_intents(step, "its process ended")
         entry = self.record_intent(step, intent=f"{self.run_id}-{step}-{self.number(step)}")
@@ -90,11 +90,11 @@ class RunLease:
         self.record_outcome(entry, Outcome.SUCCEEDED, details)
 
     def number(self, step: str) -> int:
-        """How many times the step was intended so far, plus one."""
+        """The number of the next attempt at this step, counted from 1."""
         return 1 + sum(entry.step == step for entry in self.reader.journal(self.run_id))
 
     def check_epoch(self) -> None:
-        """Stop here if somebody has taken the run over."""
+        """Raise SupersededError if another process has taken the run over."""
         lease = self.reader.lease(self.run_id)
         if lease.epoch != self.epoch:
             raise SupersededError(lease, self.epoch)
@@ -104,7 +104,7 @@ class RunLease:
 def acquire_run_lease(
     store: RunStore, run_id: str, *, holder: str, actor: str, ttl: timedelta = LEASE_DURATION, take_over: bool = False
 ) -> Iterator[RunLease]:
-    """Take the run's lease, renew it while the work goes on, and give it back at the end."""
+    """Take the run's lease, renew it during the block, and release it at the end."""
     reach("lease.before")
     lease = store.writer.acquire(run_id, holder, ttl, actor=actor, take_over=take_over)
     reach("lease.after")
@@ -113,7 +113,7 @@ def acquire_run_lease(
     renewer.start()
     run_lease = RunLease(store.reader, store.writer, run_id, lease.epoch, actor)
 
-    def give_back() -> None:
+    def release() -> None:
         stop.set()
         renewer.join()
         if store.reader.lease(run_id).epoch == lease.epoch:
@@ -122,10 +122,10 @@ def acquire_run_lease(
     try:
         yield run_lease
     except BaseException:
-        with suppress(AnabranchError):  # what failed is the error to report; a lease not given back expires
-            give_back()
+        with suppress(AnabranchError):  # report the first error; a lease that is not released expires
+            release()
         raise
-    give_back()
+    release()
 
 
 def _renew(writer: RunWriter, run_id: str, epoch: int, ttl: timedelta, stop: Signal) -> None:
@@ -133,6 +133,6 @@ def _renew(writer: RunWriter, run_id: str, epoch: int, ttl: timedelta, stop: Sig
         try:
             writer.renew(run_id, epoch, ttl)
         except SupersededError:
-            return  # whoever works under this epoch is told by the next change it tries
+            return  # the next change under this epoch raises it
         except AnabranchError:
-            continue  # a database that is back before the lease expires finds it renewed
+            continue  # try again: the database may be back before the lease expires

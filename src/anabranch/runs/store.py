@@ -1,4 +1,4 @@
-"""What the rooms ask of the run store: one interface to read, another to write."""
+"""The ports of the run store: one interface to read, another to write."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from anabranch.runs.states import Event, State
 
 
 class RunReader(Protocol):
-    """Reads what is on record. Every answer is one consistent state; nothing is locked and nothing is changed."""
+    """Reads runs. Every answer is one consistent state; nothing is locked or changed."""
 
     def run(self, run_id: str) -> Run:
-        """The run, or RunUnknownError."""
+        """The run. Raises RunUnknownError."""
 
     def runs(self, *, states: Collection[State] | None = None, table: str | None = None) -> Sequence[Run]:
-        """Runs in the order of their ids, all of them unless narrowed down."""
+        """Runs ordered by id, filtered by states and table if given."""
 
     def holders(self, target: TargetRange) -> Sequence[Run]:
         """The active runs whose range overlaps `target`."""
@@ -30,48 +30,48 @@ class RunReader(Protocol):
         """The contract and plan the run was submitted with."""
 
     def lease(self, run_id: str) -> Lease:
-        """The lease as it stands, held or free."""
+        """The lease, held or free."""
 
     def journal(self, run_id: str) -> Sequence[JournalEntry]:
-        """Every intent of the run in the order of recording."""
+        """All intents of the run in the order of recording."""
 
     def open_intents(self, run_id: str) -> Sequence[JournalEntry]:
-        """The intents whose effect recovery has to look up: no outcome, or an unknown one."""
+        """Intents without an outcome or with an unknown one: recovery has to look up their effect."""
 
     def audit(
         self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
     ) -> Sequence[AuditRecord]:
-        """Audit records in the order of the chain, beginning after the record `after`; of one run or one action."""
+        """Audit records in the order of the chain, after record `after`; of one run or one action if given."""
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
-        """Walk the whole chain; `witness` is the head of an earlier verification, kept elsewhere."""
+        """Verify the whole chain; `witness` is the head of an earlier verification that was stored elsewhere."""
 
 
 class RunWriter(Protocol):
-    """Changes what is on record. Each call is one transaction, audited in that same transaction.
+    """Changes runs. Each call is one transaction, which includes its audit record.
 
-    Whatever changes a run takes the epoch of its lease, and is refused with SupersededError if that is not the
-    current one: the check and the change can't be told apart by anybody else.
+    Every change of a run carries the epoch of its lease and raises SupersededError if that is not the current one;
+    check and change are one transaction.
     """
 
     def submit(self, new: NewRun, *, actor: str) -> Submission:
-        """Create the run and hold its range, or return the run that the same contract already led to.
+        """Create the run and hold its range, or return the active run of the same contract. Idempotent.
 
-        RangeHeldError names the run of another contract that holds an overlapping range.
+        Raises RangeHeldError if a run of another contract holds an overlapping range.
         """
 
     def acquire(self, run_id: str, holder: str, ttl: timedelta, *, actor: str, take_over: bool = False) -> Lease:
-        """Take the lease under the next epoch, if it is free, expired or already this holder's.
+        """Take the lease under the next epoch if it is free, expired or already this holder's.
 
-        LeaseHeldError names the holder otherwise, unless `take_over` says not to wait for the expiry: safe at any
-        time, because the former holder's epoch is refused from then on, and therefore audited as such.
+        Raises LeaseHeldError otherwise, unless `take_over` is set. A takeover is safe at any time, because the former
+        holder's epoch is refused from then on; it is audited as `lease.take_over`.
         """
 
     def renew(self, run_id: str, epoch: int, ttl: timedelta) -> Lease:
-        """Put off the expiry to `ttl` from now; the lease never expires earlier for it."""
+        """Extend the expiry to `ttl` from now; never shortens it."""
 
     def release(self, run_id: str, epoch: int, *, actor: str) -> Lease:
-        """Give the lease back. The epoch stays spent."""
+        """Release the lease. Its epoch is never used again."""
 
     def transition(
         self,
@@ -83,7 +83,7 @@ class RunWriter(Protocol):
         details: Mapping[str, object] | None = None,
         fault: RunFault | None = None,
     ) -> Run:
-        """Move the run along the transition table. `fault` goes with the event FAIL and with no other."""
+        """Apply `event` by the transition table. `fault` is required for FAIL and forbidden for all others."""
 
     def record_intent(
         self,
@@ -94,17 +94,17 @@ class RunWriter(Protocol):
         *,
         intent: str | None = None,
     ) -> JournalEntry:
-        """Write down what is about to be done. The same intent again returns the entry that is there."""
+        """Record an act before it is done. Idempotent: the same intent returns the existing entry."""
 
     def record_outcome(
         self, intent: str, epoch: int, outcome: Outcome, details: Mapping[str, object] | None = None
     ) -> JournalEntry:
-        """Write down what came of an intent, of this epoch or an earlier one.
+        """Record the outcome of an intent of this epoch or an earlier one.
 
-        The same outcome again changes nothing; an unknown one may become known; a known one never changes.
+        Idempotent. An unknown outcome may become known; a known one never changes (IntentConflictError).
         """
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None
     ) -> AuditRecord:
-        """Put on the audit record what changes no run by itself: an override, an approval, an export."""
+        """Audit an act that changes no run by itself: an override, an approval, an export."""

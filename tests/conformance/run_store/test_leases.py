@@ -10,7 +10,7 @@ from sqlalchemy import URL, text
 from tests.conformance.run_store.scene import MIDNIGHT, MINUTE, HandClock, leased, submitted, transition
 
 from anabranch.adapters.sql.engine import writing
-from anabranch.adapters.sql.faults import StoreConstraintError
+from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import Lease, LeaseHeldError, SupersededError
@@ -35,7 +35,7 @@ def test_a_free_lease_is_taken_under_the_next_epoch(store: SqlRunStore) -> None:
 
 def test_a_held_lease_is_refused_naming_holder_and_expiry(store: SqlRunStore) -> None:
     lease = leased(store, holder="a")
-    with pytest.raises(LeaseHeldError, match="worked on by a ") as refused:
+    with pytest.raises(LeaseHeldError, match="leased to a ") as refused:
         leased(store, holder="b")
     assert refused.value.fields["holder"] == "a"
     assert refused.value.fields["expires_at"] == "2025-06-01T00:01:00+00:00"
@@ -47,7 +47,7 @@ def test_an_expired_lease_goes_to_whoever_asks_first(store: SqlRunStore, clock: 
     leased(store, holder="a")
     clock.advance(MINUTE)
     assert leased(store, holder="b").epoch == 2
-    with pytest.raises(LeaseHeldError, match="worked on by b "):
+    with pytest.raises(LeaseHeldError, match="leased to b "):
         leased(store, holder="a")
 
 
@@ -65,7 +65,7 @@ def test_a_lease_is_taken_over_without_waiting_when_told_so_and_that_is_on_recor
     (record,) = store.reader.audit(after=2)
     assert (record.action, record.actor, record.epoch) == ("lease.take_over", "bob", 2)
     assert '"former_holder":"a"' in record.details
-    with pytest.raises(SupersededError, match="b holds it now"):
+    with pytest.raises(SupersededError, match="its holder is b"):
         transition(store, zombie, Event.START)
 
 
@@ -163,5 +163,5 @@ def test_with_no_clock_given_the_database_tells_the_time_to_all(database: URL) -
 
 
 def test_a_lease_needs_a_time_to_live(store: SqlRunStore) -> None:
-    with pytest.raises(ValueError, match="time to live"):
+    with pytest.raises(ValueError, match="positive duration"):
         store.writer.acquire("r1", "a", timedelta(0), actor="ada")

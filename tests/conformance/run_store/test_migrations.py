@@ -16,7 +16,7 @@ from tests.conformance.run_store.scene import submitted
 
 from anabranch.adapters.sql import schema
 from anabranch.adapters.sql.engine import make_engine, parse_url, reading, writing
-from anabranch.adapters.sql.migrate import alembic_config, is_current, migrate
+from anabranch.adapters.sql.migrate import alembic_config, migrate, schema_version_at
 from anabranch.adapters.sql.migrations.versions import v0001_run_store
 from anabranch.adapters.sql.store import StoreAbsentError, open_store
 from anabranch.adapters.sql.version import VERSION_TABLE, VERSIONS, SchemaStatus, StoreNewerError
@@ -47,10 +47,10 @@ def test_the_migrated_schema_is_the_one_the_code_describes(empty_database: URL) 
 
 
 def test_an_empty_database_is_absent_then_current_and_migrating_again_changes_nothing(empty_database: URL) -> None:
-    assert is_current(empty_database).standing is SchemaStatus.ABSENT
-    assert migrate(empty_database).standing is SchemaStatus.ABSENT
-    assert is_current(empty_database).standing is SchemaStatus.CURRENT
-    assert migrate(empty_database).standing is SchemaStatus.CURRENT
+    assert schema_version_at(empty_database).status is SchemaStatus.ABSENT
+    assert migrate(empty_database).status is SchemaStatus.ABSENT
+    assert schema_version_at(empty_database).status is SchemaStatus.CURRENT
+    assert migrate(empty_database).status is SchemaStatus.CURRENT
 
 
 def test_opening_an_empty_database_brings_it_up_to_date(empty_database: URL) -> None:
@@ -63,7 +63,7 @@ def test_opening_an_empty_database_brings_it_up_to_date(empty_database: URL) -> 
 def test_looking_creates_nothing(empty_database: URL) -> None:
     with pytest.raises(StoreAbsentError):
         open_store(empty_database, create=False)
-    assert is_current(empty_database).standing is SchemaStatus.ABSENT
+    assert schema_version_at(empty_database).status is SchemaStatus.ABSENT
     if empty_database.get_backend_name() == "sqlite":
         assert not Path(str(empty_database.database)).exists()
 
@@ -74,11 +74,11 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(empty_database:
     with writing(engine) as connection:
         connection.execute(text("UPDATE anabranch_version SET version_num = '9999'"))
     engine.dispose()
-    assert is_current(empty_database).standing is SchemaStatus.NEWER
+    assert schema_version_at(empty_database).status is SchemaStatus.NEWER
     for attempt in (open_store, migrate):
         with pytest.raises(StoreNewerError, match="9999"):
             attempt(empty_database)
-    assert is_current(empty_database).found == "9999"
+    assert schema_version_at(empty_database).found == "9999"
 
 
 def test_the_migrations_of_another_application_in_the_same_database_are_no_concern(empty_database: URL) -> None:
@@ -86,7 +86,7 @@ def test_the_migrations_of_another_application_in_the_same_database_are_no_conce
     with writing(engine) as connection:
         connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('theirs')"))
-    assert migrate(empty_database).standing is SchemaStatus.ABSENT
+    assert migrate(empty_database).status is SchemaStatus.ABSENT
     with reading(engine) as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all() == ["theirs"]
     engine.dispose()
@@ -101,7 +101,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(empty_database: UR
     with writing(engine) as connection:
         connection.execute(text("DROP TABLE audit_head"))
     engine.dispose()
-    assert migrate(empty_database).standing is SchemaStatus.ABSENT
+    assert migrate(empty_database).status is SchemaStatus.ABSENT
 
 
 OPENING = """

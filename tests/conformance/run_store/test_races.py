@@ -12,7 +12,7 @@ from tests.conformance.run_store.racing import race, race_processes
 from tests.conformance.run_store.scene import MINUTE, hours, leased, new_run, submitted, transition
 
 from anabranch.adapters.sql.engine import writing
-from anabranch.adapters.sql.faults import StoreBusyError, StoreConstraintError
+from anabranch.adapters.sql.errors import StoreBusyError, StoreConstraintError
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.runs.lease import Lease, LeaseHeldError, SupersededError
 from anabranch.runs.ranges import TargetRange

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from tests.conformance.run_store.scene import MIDNIGHT, hours, new_run, submitted, walked_to
 
 from anabranch.adapters.sql.engine import writing
-from anabranch.adapters.sql.faults import StoreConstraintError
+from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.errors import ExitCode
 from anabranch.runs.ranges import TargetRange
@@ -68,7 +68,7 @@ def test_an_id_is_not_given_twice(store: SqlRunStore) -> None:
 )
 def test_an_overlapping_range_is_refused_naming_who_holds_it(store: SqlRunStore, wanted: TargetRange) -> None:
     submitted(store)
-    with pytest.raises(RangeHeldError, match="Run r1") as refused:
+    with pytest.raises(RangeHeldError, match="run r1") as refused:
         store.writer.submit(new_run("r2", wanted), actor="bob")
     assert refused.value.fields["run"] == "r1"
     assert refused.value.exit_code is ExitCode.CONFLICT

@@ -79,7 +79,7 @@ def test_an_epoch_that_is_not_the_current_one_changes_nothing(
 
 def test_without_a_lease_nothing_changes(store: SqlRunStore) -> None:
     submitted(store)
-    with pytest.raises(SupersededError, match="nobody holds it"):
+    with pytest.raises(SupersededError, match="it has no holder"):
         store.writer.transition("r1", 0, Event.START, actor="ada")
 
 

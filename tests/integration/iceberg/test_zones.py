@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, NestedField, StructType
 
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
-from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, KEEP_SECONDS, expire, small_files
+from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, RETENTION_SECONDS, expire, small_files
 from anabranch.adapters.iceberg.zones import SCHEMA, IcebergZones, MapKey
 from anabranch.plan.offsets.completeness import Moments
 from anabranch.plan.offsets.intervals import union
@@ -91,7 +91,7 @@ def test_many_small_writes_leave_few_files_few_snapshots_and_every_fact(catalog:
     assert zones.zones(KEY) == combine(made)
     assert zones.zones(other) == (zone(0, 0, 1),)
     assert zones.counted(KEY) == {0: union((z.start, z.end) for z in made)}
-    expire(table, time.time() + KEEP_SECONDS + 60)
+    expire(table, time.time() + RETENTION_SECONDS + 60)
     table = catalog.load_table(zones.table)
     assert len(table.metadata.snapshots) == 1
     data = {file.name for file in tmp_path.rglob("*.parquet")}

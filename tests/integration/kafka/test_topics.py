@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from tests.fixtures.broker import KafkaForTests
 
-from anabranch.adapters.kafka.density import density_of
-from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
+from anabranch.adapters.kafka.topics import TopicMissingError, density_of, describe_topic, offset_ranges
 from anabranch.contract.partitioning import Density
 
 pytestmark = pytest.mark.kafka

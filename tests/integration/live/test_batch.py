@@ -28,7 +28,7 @@ from tests.integration.live.shop import (
 
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import last_live_commit
-from anabranch.adapters.kafka.progress import GroupProgress
+from anabranch.adapters.kafka.groups import GroupProgress
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic
 from anabranch.adapters.spark.source.zone_counter import SparkZoneCounter
 from anabranch.adapters.spark.transform.errors import TransformFailedError

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.close.isolation import UNSEEN, Acls, Certificate, Fate, Group, IsolationVerdict, certify
+from anabranch.close.isolation import ACLS_UNKNOWN, Acls, Certificate, Fate, IsolationVerdict, certify
 from anabranch.close.live_group import LiveGroup
+from anabranch.contract.consumer_groups import ConsumerGroup
 
-BEFORE = {"live": Group(1, {"t/0": 5}), "billing": Group(0, {"t/0": 7}), "reports": Group(2, {"t/0": 1})}
+BEFORE = {
+    "live": ConsumerGroup(1, {"t/0": 5}),
+    "billing": ConsumerGroup(0, {"t/0": 7}),
+    "reports": ConsumerGroup(2, {"t/0": 1}),
+}
 LIVE = LiveGroup("t", [{0: (8, 9)}, {0: (5, 8)}])
 RULES = ("allow read on topic t (literal) for User:live from *",)
 
@@ -15,20 +20,20 @@ RULES = ("allow read on topic t (literal) for User:live from *",)
 @pytest.mark.parametrize(
     ("name", "after", "fate", "holds"),
     [
-        ("live", Group(0, {"t/0": 9}), Fate.LIVE, True),
-        ("live", Group(0, {"t/0": 8}), Fate.LIVE, True),
-        ("live", Group(1, {"t/0": 7}), Fate.NOT_LIVE, False),
-        ("live", Group(0, {"t/0": 9, "other/0": 3}), Fate.MOVED_BY_MEMBERS, True),
-        ("live", Group(0, {"t/0": 6, "other/0": 3}), Fate.NOT_LIVE, False),
-        ("billing", Group(0, {"t/0": 7}), Fate.UNCHANGED, True),
-        ("billing", Group(0, {"t/0": 8}), Fate.MOVED_BY_NOBODY, False),
-        ("reports", Group(2, {"t/0": 8}), Fate.MOVED_BY_MEMBERS, True),
-        ("reports", None, Fate.VANISHED, True),
-        ("new", Group(1, {}), Fate.APPEARED, True),
-        ("anabranch-replay-r1", Group(0, {}), Fate.OURS, False),
+        ("live", ConsumerGroup(0, {"t/0": 9}), Fate.LIVE, True),
+        ("live", ConsumerGroup(0, {"t/0": 8}), Fate.LIVE, True),
+        ("live", ConsumerGroup(1, {"t/0": 7}), Fate.NOT_LIVE, False),
+        ("live", ConsumerGroup(0, {"t/0": 9, "other/0": 3}), Fate.MOVED_BY_MEMBERS, True),
+        ("live", ConsumerGroup(0, {"t/0": 6, "other/0": 3}), Fate.NOT_LIVE, False),
+        ("billing", ConsumerGroup(0, {"t/0": 7}), Fate.UNCHANGED, True),
+        ("billing", ConsumerGroup(0, {"t/0": 8}), Fate.MOVED_WITHOUT_MEMBERS, False),
+        ("reports", ConsumerGroup(2, {"t/0": 8}), Fate.MOVED_BY_MEMBERS, True),
+        ("reports", None, Fate.DISAPPEARED, True),
+        ("new", ConsumerGroup(1, {}), Fate.APPEARED, True),
+        ("anabranch-replay-r1", ConsumerGroup(0, {}), Fate.REPLAY_GROUP, False),
     ],
 )
-def test_groups(name: str, after: Group | None, fate: Fate, holds: bool) -> None:
+def test_groups(name: str, after: ConsumerGroup | None, fate: Fate, holds: bool) -> None:
     now = {**BEFORE, name: after}
     found = certified(BEFORE, {key: group for key, group in now.items() if group})
     assert (found.fates[name], found.holds) == (fate, holds)
@@ -39,8 +44,8 @@ def test_groups(name: str, after: Group | None, fate: Fate, holds: bool) -> None
     [
         (Acls(RULES, RULES), True, {"verdict": "unchanged"}),
         (Acls((), ()), True, {"verdict": "unchanged"}),
-        (Acls(None, RULES), True, {"verdict": "could not be seen"}),
-        (Acls(RULES, None), True, {"verdict": "could not be seen"}),
+        (Acls(None, RULES), True, {"verdict": "not readable"}),
+        (Acls(RULES, None), True, {"verdict": "not readable"}),
         (Acls(RULES, ()), False, {"verdict": "changed", "added": [], "removed": list(RULES)}),
         (Acls((), RULES), False, {"verdict": "changed", "added": list(RULES), "removed": []}),
     ],
@@ -55,7 +60,7 @@ def test_a_commit_on_main_before_the_promotion() -> None:
 
 
 def certified(
-    before: dict[str, Group], after: dict[str, Group], live: LiveGroup = LIVE, acls: Acls = UNSEEN
+    before: dict[str, ConsumerGroup], after: dict[str, ConsumerGroup], live: LiveGroup = LIVE, acls: Acls = ACLS_UNKNOWN
 ) -> Certificate:
     return certify(before, after, live_group="live", live=live, main_untouched=True, acls=acls)
 
@@ -100,9 +105,9 @@ def test_without_commits_of_live_that_its_group_moved_is_neither_right_nor_wrong
     found = certified(_live({0: 1}), _live({0: 2}), LiveGroup("t"))
     assert (found.verdict, found.holds) == (IsolationVerdict.UNKNOWN, False)
     assert certified(_live({0: 1}), _live({0: 1}), LiveGroup("t")).verdict is IsolationVerdict.HOLDS
-    broken = {**_live({0: 2}), "anabranch-replay-r1": Group(0, {})}
+    broken = {**_live({0: 2}), "anabranch-replay-r1": ConsumerGroup(0, {})}
     assert certified(_live({0: 1}), broken, LiveGroup("t")).verdict is IsolationVerdict.BROKEN
 
 
-def _live(positions: dict[int, int]) -> dict[str, Group]:
-    return {"live": Group(0, {f"t/{partition}": offset for partition, offset in positions.items()})}
+def _live(positions: dict[int, int]) -> dict[str, ConsumerGroup]:
+    return {"live": ConsumerGroup(0, {f"t/{partition}": offset for partition, offset in positions.items()})}

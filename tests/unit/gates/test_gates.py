@@ -98,7 +98,7 @@ def closing(**changes: Any) -> Change:
 
 
 def broken(facts: GateFacts) -> GateFacts:
-    verdict = replace(facts.closing.audit, flaw=ChainFlaw.ALTERED, seq=3, reason="its fields do not give its hash")
+    verdict = replace(facts.closing.audit, flaw=ChainFlaw.ALTERED, seq=3, reason="its fields do not match its hash")
     return replace(facts, closing=replace(facts.closing, audit=verdict))
 
 

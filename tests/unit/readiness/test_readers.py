@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.plan.world import World
 
-from anabranch.close.isolation import Group
+from anabranch.contract.consumer_groups import ConsumerGroup
 from anabranch.contract.pipeline import PipelineSpec
 from anabranch.readiness.readers import TopicReader, readers_of
 
@@ -45,5 +45,5 @@ def test_refs_of_anabranch_are_no_readers(spec: PipelineSpec) -> None:
     assert readers.refs == ("audit", "monthly")
 
 
-def group(offsets: dict[str, int], members: int = 0) -> Group:
-    return Group(members, offsets)
+def group(offsets: dict[str, int], members: int = 0) -> ConsumerGroup:
+    return ConsumerGroup(members, offsets)

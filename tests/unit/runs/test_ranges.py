@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fixtures.properties import effort
 
-from anabranch.runs.ranges import BEGINNING_OF_TIME, END_OF_TIME, TargetRange
+from anabranch.runs.ranges import MAX_MICROSECONDS, MIN_MICROSECONDS, TargetRange
 
 MIDNIGHT = datetime(2025, 6, 1, tzinfo=timezone.utc)
 HOURS = st.none() | st.integers(0, 8).map(lambda hour: MIDNIGHT + timedelta(hours=hour))
@@ -44,7 +44,7 @@ def test_numbers_give_the_same_range_back(target: TargetRange) -> None:
 def test_any_datetime_lies_within_the_bounds() -> None:
     first, last = (each.replace(tzinfo=timezone.utc) for each in (datetime.min, datetime.max))
     target = TargetRange("lake.a", first, last)
-    assert BEGINNING_OF_TIME < target.starts < target.ends < END_OF_TIME
+    assert MIN_MICROSECONDS < target.starts < target.ends < MAX_MICROSECONDS
 
 
 @pytest.mark.parametrize("end", [MIDNIGHT, MIDNIGHT - timedelta(hours=1)])

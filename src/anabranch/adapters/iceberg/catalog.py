@@ -1,4 +1,4 @@
-"""An Iceberg catalog, opened by PyIceberg with no JVM and by Spark, from the same settings."""
+"""An Iceberg catalog, opened by PyIceberg (no JVM) and by Spark from the same settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CatalogUnreachableError(AnabranchError):
 
 @dataclass(frozen=True)
 class IcebergCatalog:
-    """Where tables are kept. Holds revealed secrets: never print one."""
+    """A catalog's settings, with secrets in clear text: never print one."""
 
     name: str
     python: Mapping[str, str] = field(repr=False)
@@ -30,9 +30,9 @@ class IcebergCatalog:
         try:
             return load_catalog(self.name, **self.python)
         except Exception as error:
-            # Whatever the catalog's client raises may quote its settings, so the cause is named and not quoted.
+            # The client's error may quote its settings with secrets, so only its type is shown.
             raise CatalogUnreachableError(
-                f"The catalog {self.name} could not be opened ({type(error).__name__}).",
+                f"Catalog {self.name} could not be opened ({type(error).__name__}).",
                 state=NOTHING_CHANGED,
                 command="anabranch doctor",
                 catalog=self.name,
@@ -41,14 +41,14 @@ class IcebergCatalog:
     def spark_options(self) -> dict[str, str]:
         prefix = f"spark.sql.catalog.{self.name}"
         named = {f"{prefix}.{key}": value for key, value in self.spark.items()}
-        # Spark would otherwise keep a table as it was when first seen, and know nothing of a branch made since.
+        # With Spark's cache a table stays as first loaded, without branches created since.
         return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.cache-enabled": "false", **named}
 
 
 def rest(
     name: str, uri: str, warehouse: str | None, login: Mapping[str, str], options: Mapping[str, str]
 ) -> IcebergCatalog:
-    """A REST catalog. `login` is a token, or a credential to get one with."""
+    """A REST catalog. `login` is a token or a credential to obtain one."""
     same = {"type": "rest", "uri": uri, **login, **options}
     if warehouse is not None:
         same["warehouse"] = warehouse

@@ -1,4 +1,4 @@
-"""Tries a catalog out: a scratch table, a branch on it, looked up afresh, and everything taken away again."""
+"""Tests a catalog with a scratch table and a branch, both removed afterwards."""
 
 from __future__ import annotations
 
@@ -25,57 +25,58 @@ class CatalogRefusedError(AnabranchError):
 
 @dataclass(frozen=True)
 class CatalogProbe:
-    """What a catalog did with a scratch table. It took the table and its rows; otherwise there is no Trial."""
+    """The result of a test in which the catalog accepted a scratch table and its rows."""
 
     branch_kept: bool
-    """False where a catalog accepts a branch and forgets it: staging would be written to nowhere."""
+    """False if the catalog accepts a branch without storing it: staging would be lost."""
     left_behind: tuple[str, ...]
-    """What could not be removed again."""
+    """Names of scratch resources that could not be removed."""
 
 
 def probe_catalog(catalog: IcebergCatalog, unique: str) -> CatalogProbe:
-    """Write a table in a namespace of its own, branch it, and look for the branch through a fresh connection.
+    """Write a table in a scratch namespace, create a branch, and look it up through a new connection.
 
-    Whatever happens on the way, the namespace, the table and their files are removed, and what resists is named.
+    Namespace, table and files are removed in every case; those that cannot be removed are reported.
+    Raises CatalogRefusedError if the table could not be written.
     """
     opened = catalog.open()
     namespace = PREFIX + unique
     try:
-        kept = _branch_comes_back(catalog, opened, f"{namespace}.probe")
+        branch_kept = _branch_is_stored(catalog, opened, f"{namespace}.probe")
     except Exception as error:
         left = _remove(catalog, opened, namespace)
         raise CatalogRefusedError(
-            f"The catalog {catalog.name} did not let a scratch table be written" + _named(left),
-            state="No table of yours was touched.",
-            hint="let this user create and drop namespaces and tables, and write below the warehouse",
+            f"Catalog {catalog.name} refused to write a scratch table" + _named(left),
+            state="No existing table was changed.",
+            hint="Grant this user permission to create and drop namespaces and tables and to write to the warehouse",
             catalog=catalog.name,
             left_behind=list(left),
         ) from error
     except BaseException:
         _remove(catalog, opened, namespace)
         raise
-    return CatalogProbe(kept, _remove(catalog, opened, namespace))
+    return CatalogProbe(branch_kept, _remove(catalog, opened, namespace))
 
 
-def _branch_comes_back(catalog: IcebergCatalog, opened: Catalog, table: str) -> bool:
+def _branch_is_stored(catalog: IcebergCatalog, opened: Catalog, table: str) -> bool:
     import pyarrow as pa
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
     opened.create_namespace(table.split(".")[0])
-    made = opened.create_table(table, Schema(NestedField(1, "n", LongType(), required=False)))
-    made.append(pa.table({"n": pa.array([1], pa.int64())}))
-    written = made.current_snapshot()
+    probe_table = opened.create_table(table, Schema(NestedField(1, "n", LongType(), required=False)))
+    probe_table.append(pa.table({"n": pa.array([1], pa.int64())}))
+    written = probe_table.current_snapshot()
     if written is None:
         return False
-    made.manage_snapshots().create_branch(written.snapshot_id, BRANCH).commit()
-    # Through a fresh connection: the client that made the branch remembers it even if the catalog does not.
+    probe_table.manage_snapshots().create_branch(written.snapshot_id, BRANCH).commit()
+    # Through a new connection: the client that created the branch has it cached even if the catalog does not.
     found = catalog.open().load_table(table).metadata.refs.get(BRANCH)
     return found is not None and found.snapshot_id == written.snapshot_id
 
 
 def _remove(catalog: IcebergCatalog, opened: Catalog, namespace: str) -> tuple[str, ...]:
-    """Take away what is there of the scratch namespace. Returns the names of what is still there."""
+    """Remove the scratch namespace. Returns the names of what could not be removed."""
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     table = f"{namespace}.probe"
@@ -98,13 +99,13 @@ def _gone(remove: Callable[[], None], missing: type[Exception]) -> bool:
     except missing:
         return True
     except Exception:
-        # The trial's own outcome is what the user must hear; what stays is named beside it.
+        # The test's own error is reported; what is left is named with it.
         return False
     return True
 
 
 def _local_folder(catalog: IcebergCatalog, namespace: str) -> Path | None:
-    """Where PyIceberg puts a namespace's tables in a warehouse on this machine: purging leaves empty folders there."""
+    """The namespace's folder in a local warehouse, which purging leaves behind empty."""
     warehouse = urlsplit(catalog.python.get("warehouse", ""))
     if warehouse.scheme != "file":
         return None
@@ -112,4 +113,4 @@ def _local_folder(catalog: IcebergCatalog, namespace: str) -> Path | None:
 
 
 def _named(left: tuple[str, ...]) -> str:
-    return f", and this is left: {', '.join(left)}." if left else "."
+    return f"; not removed: {', '.join(left)}." if left else "."

@@ -1,4 +1,4 @@
-"""A transaction on a table that is tried once, and never on another state than the one it was made from."""
+"""A table transaction that is committed once, only on the metadata it was built from, without retries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from anabranch.promote.ports import ConcurrentCommitError
 
 
 class CommitOnce:
-    """Commits at the end of its block, unless the block failed."""
+    """Commits at the end of its block unless the block raised."""
 
     def __init__(self, table: Table, moved: Callable[[], ConcurrentCommitError]) -> None:
         self._table, self._made_from = table, table.metadata_location
-        self._transaction = _Remembering(table)
+        self._transaction = _CachingTransaction(table)
         self._moved = moved
 
     def __enter__(self) -> Transaction:
@@ -31,18 +31,18 @@ class CommitOnce:
         except (CommitFailedException, ValidationException) as refused:
             raise self._moved() from refused
         except ValueError as refused:
-            # A snapshot is numbered by the table it was made from, and a commit to any branch takes the next number:
-            # what the catalog then refuses is no conflict to it, but a mistake of ours.
+            # A commit to any branch takes the next sequence number. If another commit took ours, the catalog reports a
+            # ValueError instead of a conflict.
             if self._table.catalog.load_table(self._table.name()).metadata_location == self._made_from:
                 raise
             raise self._moved() from refused
 
 
-class _Remembering(Transaction):
-    """Works the metadata out once for each change made to it.
+class _CachingTransaction(Transaction):
+    """Computes the metadata once per change.
 
-    The stock transaction does so at every look, some twenty times a commit, and each copies every snapshot that the
-    table has. Live makes thousands of them, and a promotion that takes seconds longer finds main moved more often.
+    PyIceberg's transaction computes it at every access, about 20 times per commit, and copies every snapshot each time.
+    Live makes thousands of snapshots, and a slower promotion conflicts with live's commits more often.
     """
 
     _made_from: tuple[TableMetadata, tuple[TableUpdate, ...]] | None = None

@@ -1,4 +1,4 @@
-"""The embedded Iceberg catalog: JDBC on a SQLite file, opened alike by Spark and, with no JVM, by PyIceberg."""
+"""The embedded Iceberg catalog: JDBC on a SQLite file, opened by Spark and by PyIceberg (no JVM)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 
 BUSY_MILLISECONDS = 15_000
-"""How long a commit waits for another one. SQLite takes one writer at a time."""
+"""How long a commit waits for SQLite's single writer."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class EmbeddedCatalog:
         return cls(state_folder / "catalog.db", state_folder / "warehouse")
 
     def create(self) -> None:
-        """Make the catalog's tables and the warehouse folder, once; again is no change."""
+        """Create the catalog's tables and the warehouse folder. Idempotent."""
         from pyiceberg.catalog.sql import SqlCatalog
 
         self.warehouse.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ class EmbeddedCatalog:
         return self.database.is_file() and self.warehouse.is_dir()
 
     def catalog(self, name: str) -> IcebergCatalog:
-        """The name is written into every row of the catalog's tables, so both sides must use the same one."""
+        """The catalog under this name, which is stored in every row: Spark and PyIceberg must use the same one."""
         warehouse = self.warehouse.as_uri()
         seconds = BUSY_MILLISECONDS // 1000
         return IcebergCatalog(

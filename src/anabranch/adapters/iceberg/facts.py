@@ -1,4 +1,4 @@
-"""Measures a table for planning: base, columns, the range's files, and how far live had come. No JVM, no change."""
+"""Measures a table for planning: base, columns, the range's files and live's position. Reads only, no JVM."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from anabranch.runs.canonical import canonical
 
 @dataclass(frozen=True)
 class IcebergTables:
-    """A catalog to plan for."""
+    """Measures the tables of one catalog."""
 
     catalog: Catalog
 
@@ -67,57 +67,57 @@ def _part(table: Table, request: BackfillRequest) -> TargetPart:
 
 
 def usable_axis(table: Table) -> TimeAxis:
-    """The time axis, if its column holds moments: a range of dates has no hours to compare with."""
+    """The time axis. Raises NotPartitionedByTimeError unless its column is a timestamp (a date has no hours)."""
     axis = time_axis(table)
     kind = table.schema().find_field(axis.column).field_type
     if not isinstance(kind, TimestampType | TimestamptzType):
         raise NotPartitionedByTimeError(
-            f"{'.'.join(table.name())} is partitioned by {axis.column}, which is a {kind} and not a timestamp.",
+            f"Table {'.'.join(table.name())} is partitioned by {axis.column}, which is a {kind} and not a timestamp.",
             state=NOTHING_CHANGED,
-            hint="partition the target by the hour, day, month or year of a timestamp column",
+            hint="Partition the target by the hour, day, month or year of a timestamp column",
         )
     return axis
 
 
 def shown_axis(table: Table, event_time: str) -> TimeAxis | None:
-    """The time to show rows by, where it does not matter for moving files: the partitioning's, or a column's days.
+    """The time by which rows are shown: the partitioning's, otherwise the days of a timestamp column.
 
-    Of several timestamp columns it is the one named like the event's time.
+    Of several timestamp columns, the one with the event time's name; None if there is none.
     """
     try:
         return usable_axis(table)
     except NotPartitionedByTimeError:
         fields = table.schema().fields
-        moments = [f.name for f in fields if isinstance(f.field_type, TimestampType | TimestamptzType)]
-        named = [name for name in moments if name.lower() == event_time.lower()]
-        chosen = named or (moments if len(moments) == 1 else [])
+        timestamps = [f.name for f in fields if isinstance(f.field_type, TimestampType | TimestamptzType)]
+        named = [name for name in timestamps if name.lower() == event_time.lower()]
+        chosen = named or (timestamps if len(timestamps) == 1 else [])
         return TimeAxis(chosen[0], Grain.DAY) if chosen else None
 
 
 def schema_digest(table: Table) -> str:
-    """Of the columns in their order: ids, names, types, whether a value is required."""
+    """SHA-256 of the columns in order: ids, names, types, required."""
     columns = [[f.field_id, f.name, str(f.field_type), f.required] for f in table.schema().fields]
     return hashlib.sha256(canonical(columns).encode()).hexdigest()
 
 
 def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHistory:
-    """What the commits up to `head` say. The newest end of a partition counts: from there live goes on."""
+    """Live's position by the commits up to `head`: the newest end offset of each partition, where live continues."""
     ends: dict[int, int] = {}
     commits, foreign = 0, 0
     others: set[str] = set()
     oldest, watermark = None, None
     for snapshot in ancestry(table, head):
         oldest = snapshot
-        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-        match props.author(said, snapshot.summary.operation.value if snapshot.summary else ""):
-            case Author.LIVE if said.get(props.PIPELINE) == pipeline:
+        properties = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        match props.author(properties, snapshot.summary.operation.value if snapshot.summary else ""):
+            case Author.LIVE if properties.get(props.PIPELINE) == pipeline:
                 commits += 1
-                if watermark is None and props.WATERMARK in said:
-                    watermark = int(said[props.WATERMARK])
-                for partition, (_, end) in props.read_offsets(said).items():
+                if watermark is None and props.WATERMARK in properties:
+                    watermark = int(properties[props.WATERMARK])
+                for partition, (_, end) in props.read_offsets(properties).items():
                     ends.setdefault(partition, end)
             case Author.LIVE:
-                others.add(said.get(props.PIPELINE) or "a pipeline without a name")
+                others.add(properties.get(props.PIPELINE) or "an unnamed pipeline")
             case Author.FOREIGN:
                 foreign += 1
             case Author.PROMOTION | Author.ROLLBACK | Author.REWRITE:
@@ -126,5 +126,5 @@ def live_history(table: Table, head: Snapshot | None, pipeline: str) -> LiveHist
 
 
 def _is_the_first(snapshot: Snapshot | None) -> bool:
-    """Whether nothing was committed before it. No parent proves nothing: expiry may cut it off and leave no trace."""
+    """Whether it is the table's first commit. A missing parent alone does not prove it: the parent may have expired."""
     return snapshot is None or (snapshot.parent_snapshot_id is None and snapshot.sequence_number == 1)

@@ -44,20 +44,20 @@ class StraddlingFileError(AnabranchError):
 
 
 def time_axis(table: Table) -> TimeAxis:
-    """The column by whose time the table is partitioned, and the width of a partition."""
+    """The time column of the partitioning and the width of a partition. Raises NotPartitionedByTimeError."""
     for field in table.spec().fields:
         grain = _GRAINS.get(type(field.transform))
         if grain is not None:
             return TimeAxis(table.schema().find_field(field.source_id).name, grain)
     raise NotPartitionedByTimeError(
-        f"{'.'.join(table.name())} is not partitioned by the hour, day, month or year of a time column.",
+        f"Table {'.'.join(table.name())} is not partitioned by the hour, day, month or year of a time column.",
         state=NOTHING_CHANGED,
-        hint="partition the target by time: a range can only be replaced as whole partitions",
+        hint="Partition the target by time: a range is replaced as whole partitions",
     )
 
 
 def rows_in(table: Table, partitions: TargetPart) -> BooleanExpression:
-    """The rows of the range, as a filter. Bounds carry a zone when the column does."""
+    """A filter for the rows of the range. Bounds have a time zone if the column has one."""
     if isinstance(partitions, WholeTable):
         return AlwaysTrue()
     zoned = isinstance(table.schema().find_field(partitions.axis.column).field_type, TimestamptzType)
@@ -70,14 +70,14 @@ def rows_in(table: Table, partitions: TargetPart) -> BooleanExpression:
 
 
 def files_in(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
-    """Every data file of `snapshot` that lies in the range, by path. A file is wholly inside, or we refuse."""
-    wanted = table.snapshot_by_id(snapshot)
-    if wanted is None:
+    """Data files of `snapshot` in the range, by path. Raises StraddlingFileError for a file that is partly inside."""
+    found = table.snapshot_by_id(snapshot)
+    if found is None:
         raise ValueError(f"{'.'.join(table.name())} has no snapshot {snapshot}")
-    manifests = manifests_of(wanted, table.io)
-    asked = {spec: _spans(table, spec, partitions) for spec in {each.partition_spec_id for each in manifests}}
-    spans = {spec: span for spec, span in asked.items() if span is not None}
-    if len(spans) < len(asked) or any(each.content is not ManifestContent.DATA for each in manifests):
+    manifests = manifests_of(found, table.io)
+    span_of = {spec: _spans(table, spec, partitions) for spec in {each.partition_spec_id for each in manifests}}
+    spans = {spec: span for spec, span in span_of.items() if span is not None}
+    if len(spans) < len(span_of) or any(each.content is not ManifestContent.DATA for each in manifests):
         return _scanned(table, snapshot, partitions)
     near = [each for each in manifests if may_hold(each, spans[each.partition_spec_id])]
     return {
@@ -89,7 +89,7 @@ def files_in(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, D
 
 
 def _spans(table: Table, spec: int, partitions: TargetPart) -> Spans | None:
-    """The range in this partitioning; None if it has no field for it."""
+    """The range in this partition spec; None if the spec has no field for it."""
     if isinstance(partitions, WholeTable):
         return {}
     position = _position(table, spec, partitions.axis)
@@ -97,14 +97,16 @@ def _spans(table: Table, spec: int, partitions: TargetPart) -> Spans | None:
 
 
 def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, DataFile]:
-    """The long way, for tables with row-level deletes or with files of other partitionings."""
+    """By a scan: slower, for tables with row-level deletes or files of other partition specs."""
     found: dict[str, DataFile] = {}
     for task in table.scan(row_filter=rows_in(table, partitions), snapshot_id=snapshot).plan_files():
         if task.delete_files:
             raise RowDeletesError(
-                f"{'.'.join(table.name())} has row-level deletes in the range, which belong to files we would move.",
+                f"The range of {'.'.join(table.name())} contains row-level delete files; data files with deletes "
+                f"cannot be "
+                "promoted.",
                 state=NOTHING_CHANGED,
-                hint="compact the range (`CALL …system.rewrite_data_files`), then plan again",
+                hint="Compact the range with `CALL …system.rewrite_data_files`, then plan again",
             )
         if isinstance(partitions, PartitionRange):
             _require_inside(table, task.file, partitions)
@@ -114,16 +116,16 @@ def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, D
 
 @dataclass(frozen=True)
 class Changed:
-    """What one commit did to the range, by the paths of data files."""
+    """Data files that one commit added to the range and removed from it, by path."""
 
     added: frozenset[str]
     removed: frozenset[str]
 
 
 def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Changed:
-    """Read from the manifests that the commit itself wrote, so that a long history costs no more than its commits.
+    """Read from the manifests that the commit wrote, so that the cost does not grow with the history.
 
-    A file whose partition can't be told, or a row-level delete, counts as inside: better to look twice than to lose.
+    A file of unknown partition and a row-level delete count as inside the range, so that no change is missed.
     """
     added: set[str] = set()
     removed: set[str] = set()
@@ -135,8 +137,8 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Chan
                 continue
             if _may_be_inside(table, entry.data_file, partitions):
                 is_new_row_data = entry.data_file.content is DataFileContent.DATA
-                kept = entry.status is ManifestEntryStatus.ADDED and is_new_row_data
-                (added if kept else removed).add(entry.data_file.file_path)
+                is_added = entry.status is ManifestEntryStatus.ADDED and is_new_row_data
+                (added if is_added else removed).add(entry.data_file.file_path)
     return Changed(frozenset(added), frozenset(removed))
 
 
@@ -148,18 +150,18 @@ def _may_be_inside(table: Table, file: DataFile, partitions: TargetPart) -> bool
 
 
 def _require_inside(table: Table, file: DataFile, partitions: PartitionRange) -> None:
-    """A file written under an older partitioning may hold rows of both sides; moving it would move too much."""
+    """Raise StraddlingFileError for a file of another partition spec: it may have rows outside the range."""
     number = partition_number(table, file, partitions.axis)
     if number is None or number not in partitions:
         raise StraddlingFileError(
-            f"{file.file_path} was written under another partitioning and may hold rows outside the range.",
+            f"Data file {file.file_path} has another partition spec and may contain rows outside the range.",
             state=NOTHING_CHANGED,
-            hint="rewrite the table under its present partitioning, then plan again",
+            hint="Rewrite the table with its current partition spec (`CALL …rewrite_data_files`), then plan again",
         )
 
 
 def partition_number(table: Table, file: DataFile, axis: TimeAxis) -> int | None:
-    """The number of the file's partition along the axis; None when its partitioning does not say."""
+    """The number of the file's partition on the axis; None if its partition spec has no such field."""
     position = _position(table, file.spec_id, axis)
     if position is None:
         return None

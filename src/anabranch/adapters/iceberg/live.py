@@ -1,4 +1,4 @@
-"""Where live stands, by the table's own word: the last commit on main that live made. No JVM."""
+"""Live's position, from the properties of its commits in the table. No JVM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.promote.history import Author
 
 TOPIC = "anabranch.topic"
-"""UUID of the topic: another one of the same name has other records at the same offsets."""
+"""Snapshot property: UUID of the topic. A recreated topic has other records at the same offsets."""
 
 
 class LiveHistoryGoneError(AnabranchError):
@@ -25,7 +25,7 @@ class LiveHistoryGoneError(AnabranchError):
 
 @dataclass(frozen=True)
 class LiveCommit:
-    """One batch of live, as it is in the table."""
+    """The commit of one batch of live."""
 
     id: str
     query: str
@@ -35,13 +35,13 @@ class LiveCommit:
     topic: str
     """UUID of the topic the offsets belong to."""
     rows: int
-    """How many rows the batch added."""
+    """Rows that the batch added."""
     event_time: str | None = None
-    """The newest event that live had written by then."""
+    """Event time of the newest event that live had written at this commit."""
 
     @property
     def position(self) -> dict[int, int]:
-        """The first offset of each partition that live has not written."""
+        """The next offset of each partition."""
         return {partition: end for partition, (_, end) in self.offsets.items()}
 
 
@@ -50,34 +50,33 @@ def live_commit_id(query: str, batch: int) -> str:
 
 
 def last_live_commit(table: Table, pipeline: str) -> LiveCommit | None:
-    """The newest commit of this pipeline's live on main; None if there was none ever.
+    """The newest commit of this pipeline's live on main; None if there never was one.
 
-    Walks back only as far as that commit. When history was expired before one was found, nobody can know whether
-    rows are in the table already, and guessing would lose or double them.
+    Raises LiveHistoryGoneError if the history expired before one was found: whether records are in the table is then
+    unknown, and a guess would lose or duplicate them.
     """
     snapshot = table.current_snapshot()
     while snapshot is not None:
-        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-        if said.get(props.AUTHOR) == Author.LIVE.value and said.get(props.PIPELINE) == pipeline:
-            return _commit(snapshot, said)
+        properties = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        if properties.get(props.AUTHOR) == Author.LIVE.value and properties.get(props.PIPELINE) == pipeline:
+            return _commit(snapshot, properties)
         if snapshot.parent_snapshot_id is None:
             return None
         parent = table.snapshot_by_id(snapshot.parent_snapshot_id)
         if parent is None:
             raise LiveHistoryGoneError(
-                f"The history of {'.'.join(table.name())} was expired back to a commit that is not live's: nobody can "
-                "say which records live has written.",
+                f"Live's position in {'.'.join(table.name())} is unknown: the snapshots that recorded it have expired.",
                 state=NOTHING_CHANGED,
-                hint="keep snapshots at least until live's next commit; to begin anew, make a new table",
+                hint="Keep snapshots at least until live's next commit. To start from the beginning, use a new table",
             )
         snapshot = parent
     return None
 
 
 def live_offsets(table: Table, pipeline: str, topic: str) -> list[Offsets]:
-    """What each commit of live has read of the topic (its UUID), newest first, as far back as snapshots are kept.
+    """The offsets of each commit of live for the topic (a UUID), newest first, as far back as snapshots are kept.
 
-    Of all snapshots, not of main's history alone: a table that was swapped has its former history beside it.
+    Reads all snapshots, not only main's history: after a table swap the former history is on another branch.
     """
     found: list[Offsets] = []
     order = sorted(table.snapshots(), key=lambda each: (each.sequence_number or 0, each.timestamp_ms), reverse=True)
@@ -90,36 +89,36 @@ def live_offsets(table: Table, pipeline: str, topic: str) -> list[Offsets]:
 
 
 def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
-    """Live's batches up to the base, newest first, as far back as history is kept."""
+    """Live's batches up to the base, newest first, as far back as snapshots are kept."""
     found: list[LiveBatch] = []
     for snapshot in ancestry(table, table.snapshot_by_id(base)):
-        said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-        if said.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in said:
-            found.append(_batch(said))
+        properties = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+        if properties.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in properties:
+            found.append(_batch(properties))
     return found
 
 
-def _batch(said: dict[str, str]) -> LiveBatch:
+def _batch(properties: dict[str, str]) -> LiveBatch:
     return LiveBatch(
-        said[props.QUERY],
-        int(said[props.BATCH]),
-        said[TOPIC],
-        props.read_offsets(said),
-        int(said[props.WATERMARK]),
-        int(said[props.LATE_BEFORE]),
-        int(said[props.LATE]) if props.LATE in said else None,
-        said.get(props.WINDOW),
+        properties[props.QUERY],
+        int(properties[props.BATCH]),
+        properties[TOPIC],
+        props.read_offsets(properties),
+        int(properties[props.WATERMARK]),
+        int(properties[props.LATE_BEFORE]),
+        int(properties[props.LATE]) if props.LATE in properties else None,
+        properties.get(props.WINDOW),
     )
 
 
-def _commit(snapshot: Snapshot, said: dict[str, str]) -> LiveCommit:
+def _commit(snapshot: Snapshot, properties: dict[str, str]) -> LiveCommit:
     return LiveCommit(
-        said[props.COMMIT],
-        said[props.QUERY],
-        int(said[props.BATCH]),
+        properties[props.COMMIT],
+        properties[props.QUERY],
+        int(properties[props.BATCH]),
         snapshot.snapshot_id,
-        props.read_offsets(said),
-        said[TOPIC],
-        int(said.get("added-records", "0")),
-        said.get(props.EVENT_TIME),
+        props.read_offsets(properties),
+        properties[TOPIC],
+        int(properties.get("added-records", "0")),
+        properties.get(props.EVENT_TIME),
     )

@@ -1,4 +1,4 @@
-"""Lookup tables in the catalog: their heads, their former states, and whether a snapshot is still kept. No JVM."""
+"""Lookup tables in the catalog: their snapshots, and whether a pinned one still exists. No JVM."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from anabranch.project.quantities import format_moment
 class IcebergLookups:
     catalog: Catalog
 
-    def pin(self, name: str, table: str, asked: LookupAsOf | None) -> LookupPin:
-        found = self._load(table)
-        if found is None:
+    def pin(self, name: str, table: str, wanted: LookupAsOf | None) -> LookupPin:
+        loaded = self._load(table)
+        if loaded is None:
             raise LookupUnreadableError(
-                f"There is no table {table}, which the pipeline looks {name} up in.",
-                hint=f"make the table, or name another one under lookups.{name} in the pipeline",
+                f"Lookup table {table} (lookups.{name} in the pipeline) does not exist.",
+                hint=f"Create the table, or name another one under lookups.{name} in the pipeline",
                 table=table,
             )
-        snapshot = _snapshot(found, asked)
+        snapshot = _snapshot(loaded, wanted)
         if snapshot is None:
             raise LookupUnreadableError(
-                f"The lookup table {table} {_missing(asked)}.",
-                hint=f"write a moment or snapshot that it has under spec.lookups.{name} in the contract"
-                if asked is not None
-                else "write rows to it first",
+                f"Lookup table {table} {_missing(wanted)}.",
+                hint=f"Set spec.lookups.{name} in the contract to a time or snapshot that the table has"
+                if wanted is not None
+                else "Write rows to the table first",
                 table=table,
             )
         return LookupPin(table, snapshot)
@@ -49,20 +49,20 @@ class IcebergLookups:
             return None
 
 
-def _snapshot(table: Table, asked: LookupAsOf | None) -> int | None:
-    if asked is None:
+def _snapshot(table: Table, wanted: LookupAsOf | None) -> int | None:
+    if wanted is None:
         found = table.current_snapshot()
-    elif asked.snapshot is not None:
-        found = table.snapshot_by_id(asked.snapshot)
+    elif wanted.snapshot is not None:
+        found = table.snapshot_by_id(wanted.snapshot)
     else:
-        since = ((asked.as_of or EPOCH) - EPOCH) // timedelta(milliseconds=1)
+        since = ((wanted.as_of or EPOCH) - EPOCH) // timedelta(milliseconds=1)
         found = table.snapshot_as_of_timestamp(since)
     return None if found is None else found.snapshot_id
 
 
-def _missing(asked: LookupAsOf | None) -> str:
-    if asked is None:
+def _missing(wanted: LookupAsOf | None) -> str:
+    if wanted is None:
         return "has no snapshot yet"
-    if asked.as_of is not None:
-        return f"has no snapshot any more of {format_moment(asked.as_of)} or before"
-    return f"has no snapshot {asked.snapshot}"
+    if wanted.as_of is not None:
+        return f"has no snapshot of {format_moment(wanted.as_of)} or before; it may have expired"
+    return f"has no snapshot {wanted.snapshot}"

@@ -1,4 +1,4 @@
-"""Whether a table that exists is partitioned as its pipeline says."""
+"""Checks that an existing table is partitioned as its pipeline requires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OtherPartitioningError(AnabranchError):
 
 
 def partitioning_of(table: Table) -> PartitionFields:
-    """The table's present partitioning. A field that was dropped from it is left as void, and counts as none."""
+    """The table's current partition fields. A dropped field remains as void and is left out."""
     columns = table.schema()
     found = []
     for field in table.spec().fields:
@@ -35,19 +35,20 @@ def partitioning_of(table: Table) -> PartitionFields:
 
 
 def require_partitioning(table: Table, spec: PipelineSpec) -> None:
-    """Refuse a table whose partitioning is not the one that the pipeline names; any will do if it names none."""
+    """Raise OtherPartitioningError unless the table has the pipeline's partitioning; any is accepted if it names
+    none."""
     if spec.target.partition_by is None:
         return
     wanted, present = fields_of(spec.target.partition_by), partitioning_of(table)
     if len(wanted) == len(present) and all(map(_same, wanted, present)):
         return
-    is_now = f"partitioned by {_words(present)}" if present else "not partitioned"
+    is_now = f"partitioned by {_text(present)}" if present else "not partitioned"
     raise OtherPartitioningError(
-        f"{spec.target.table} is {is_now}, and the pipeline's target.partitionBy is {_words(wanted)}. The setting "
-        "counts only when Anabranch creates the table.",
+        f"Partitioning mismatch: table {spec.target.table} is {is_now}, target.partitionBy in the pipeline is "
+        f"{_text(wanted)}. The setting applies only when Anabranch creates the table.",
         state=NOTHING_CHANGED,
-        hint=f"{f'write `partitionBy: {_list(present)}`' if present else 'remove `partitionBy`'} under `target` "
-        "in the pipeline; or name another table there",
+        hint=f"{f'Write `partitionBy: {_list(present)}`' if present else 'Remove `partitionBy`'} under `target` "
+        "in the pipeline, or name another table there",
         table=spec.target.table,
     )
 
@@ -62,9 +63,9 @@ def _same(wanted: PartitionField, present: PartitionField) -> bool:
 
 
 def _list(fields: PartitionFields) -> str:
-    """In quotes: without them YAML would cut an entry at its comma."""
+    """Quoted, because YAML would split an entry at its comma."""
     return json.dumps([str(field) for field in fields])
 
 
-def _words(fields: PartitionFields) -> str:
+def _text(fields: PartitionFields) -> str:
     return ", ".join(map(str, fields))

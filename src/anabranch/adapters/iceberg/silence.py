@@ -1,4 +1,4 @@
-"""Tells a catalog that does not answer from one that refuses."""
+"""Distinguishes a catalog that does not answer from one that refuses a request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from anabranch.adapters.iceberg.catalog import CatalogUnreachableError, IcebergC
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether a catalog's client raised this because nobody answered."""
+    """Whether a catalog's client raised this because the catalog did not answer."""
     from pyiceberg.exceptions import ServerError, ServiceUnavailableError
     from requests.exceptions import ConnectionError as Unreachable
     from requests.exceptions import Timeout
@@ -19,17 +19,17 @@ def is_silence(error: BaseException) -> bool:
 
 
 def did_not_answer(name: str, error: BaseException) -> CatalogUnreachableError:
-    """For a request that reads, or changes no more than staging. The client's error is named and not quoted."""
+    """The error of a request that only reads or only changes staging. Names the client's error without its text."""
     return CatalogUnreachableError(
         f"The catalog {name} did not answer ({type(error).__name__}).",
-        state="Production is unchanged by this request.",
+        state="Production unchanged by this request.",
         command="anabranch doctor",
         catalog=name,
     )
 
 
 def answering(catalog: IcebergCatalog, namespace: str) -> Callable[[], bool]:
-    """A probe: whether the catalog answers a question about one namespace. A refusal is an answer."""
+    """A probe that asks the catalog for one namespace. A refusal counts as an answer."""
 
     def probe() -> bool:
         try:

@@ -1,6 +1,6 @@
-"""Keeps the zone map's table small: small files become one, and snapshots nobody reads any more go with their files.
+"""Maintains the zone map's table: compacts small files, and expires old snapshots with their files.
 
-Whoever reads the map has read it within a minute, so that what was replaced an hour ago can go.
+A reader needs less than a minute, so files that were replaced an hour ago can be deleted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pyiceberg.table.snapshots import Snapshot
 from anabranch.adapters.iceberg.commits import MAIN, replace_files
 
 FEWEST_SMALL = 32
-"""Small files that are worth one commit to get rid of."""
+"""Number of small files from which they are compacted."""
 SMALL_ROWS = 200_000
-KEEP_SECONDS = 3600
+RETENTION_SECONDS = 3600
 
 
 def small_files(table: Table) -> list[FileScanTask]:
@@ -27,11 +27,11 @@ def small_files(table: Table) -> list[FileScanTask]:
 
 
 def compact(table: Table, small: Iterable[FileScanTask], combined: Callable[[pa.Table], pa.Table]) -> None:
-    """These files out and one with the same facts in, in one commit that is made on this very head or not at all."""
+    """Replace these files by one with the same zones, in one commit that fails if the head has moved."""
     tasks = list(small)
     schema = table.schema()
     rows = combined(ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_table(tasks))
-    # PyIceberg would try again by itself on a newer head; ours is only worth a try.
+    # No retry by PyIceberg on a newer head: compaction is optional.
     table.metadata.properties["commit.retry.num-retries"] = "0"
     with table.transaction() as tx:
         files = _dataframe_to_data_files(table.metadata, rows, table.io)
@@ -39,22 +39,22 @@ def compact(table: Table, small: Iterable[FileScanTask], combined: Callable[[pa.
 
 
 def expire(table: Table, now: float | None = None) -> None:
-    """Drop the snapshots of more than an hour ago, then the files that only they had."""
-    before = ((time.time() if now is None else now) - KEEP_SECONDS) * 1000
+    """Expire snapshots older than an hour, then delete the files that only they used."""
+    before = ((time.time() if now is None else now) - RETENTION_SECONDS) * 1000
     heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
     old = [s for s in table.metadata.snapshots if s.timestamp_ms < before and s.snapshot_id not in heads]
     if not old:
         return
-    gone = {snapshot.snapshot_id for snapshot in old}
-    kept = [s for s in table.metadata.snapshots if s.snapshot_id not in gone]
-    unused = _files(table, old) - _files(table, kept)
-    table.maintenance.expire_snapshots().by_ids(sorted(gone)).commit()
+    expired = {snapshot.snapshot_id for snapshot in old}
+    remaining = [s for s in table.metadata.snapshots if s.snapshot_id not in expired]
+    unused = _files(table, old) - _files(table, remaining)
+    table.maintenance.expire_snapshots().by_ids(sorted(expired)).commit()
     for path in sorted(unused):
         table.io.delete(path)
 
 
 def _files(table: Table, snapshots: Iterable[Snapshot]) -> set[str]:
-    """Everything these snapshots are made of: lists, manifests, data. A manifest that many share is read once."""
+    """All files of these snapshots: manifest lists, manifests, data files. A shared manifest is read once."""
     lists = {snapshot.manifest_list: snapshot for snapshot in snapshots}
     manifests = {each.manifest_path: each for s in lists.values() for each in s.manifests(table.io)}
     data = {

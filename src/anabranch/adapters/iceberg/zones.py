@@ -1,4 +1,4 @@
-"""The zone map in the lake: a table beside the target, written and read by PyIceberg with no JVM."""
+"""The zone map as an Iceberg table beside the target. No JVM."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SCHEMA = Schema(
                 NestedField(15, "low", LongType(), required=True),
                 NestedField(16, "high", LongType(), required=True),
                 NestedField(17, "count", LongType(), required=True),
-                # Maps of before have none: their events may be anywhere in the zone.
+                # Maps of earlier versions have none: their events may be anywhere in the zone.
                 NestedField(18, "start", LongType()),
                 NestedField(19, "end", LongType()),
             ),
@@ -54,9 +54,9 @@ ARROW = SCHEMA.as_arrow()
 _SPAN = tuple(field.name for field in fields(ZoneSpan))
 PROPERTIES = {
     "format-version": "2",
-    # A lookup of an hour then reads few of the groups of a file: rows are in the order of time.
+    # Rows are ordered by time, so a lookup of one hour reads few row groups.
     "write.parquet.row-group-limit": "65536",
-    # Live and builds append beside each other, and an append loses nothing by being tried again.
+    # Live and `zones build` append concurrently, and an append is safe to retry.
     "commit.retry.num-retries": "20",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
@@ -65,7 +65,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class MapKey:
-    """Whose zones: those of another topic of the same name, or by another reading of event time, are never mixed in."""
+    """Identifies zones by topic and by how event time is read, so that those of a recreated topic are not mixed in."""
 
     topic: str
     """UUID."""
@@ -78,21 +78,21 @@ def zone_table(target: str) -> str:
 
 
 class IcebergZones:
-    """The zone map of one target. Every method reads the table anew."""
+    """The zone map of one target. Every method reloads the table."""
 
     def __init__(self, catalog: Catalog, target: str) -> None:
         self._catalog = catalog
         self.table = zone_table(target)
 
     def add(self, key: MapKey, zones: Iterable[Zone]) -> None:
-        """Append these zones, and keep the table small: few files, few snapshots. Adding again does no harm."""
+        """Append these zones and compact the table if needed. Idempotent: duplicates are combined on reading."""
         rows = _rows(key, zones)
         if rows.num_rows:
-            _with_offsets(self._made()).append(rows)
-            self._tidy()
+            _with_offsets(self._load_or_create()).append(rows)
+            self._compact_if_needed()
 
     def look(self, key: MapKey, moments: Moments) -> ZoneMap:
-        """The map for one range of event time; an empty one if there is no table or nothing for this key in it."""
+        """The map for one range of event time; empty if there is no table or no zone of this key."""
         table = self._load()
         if table is None or table.current_snapshot() is None:
             return ZoneMap({})
@@ -111,14 +111,14 @@ class IcebergZones:
         )
 
     def counted(self, key: MapKey) -> dict[int, Intervals]:
-        """The offsets that zones of this key count, by partition."""
+        """The offsets covered by zones of this key, by partition."""
         table = self._load()
         if table is None:
             return {}
         return _offsets(table.scan(_of(key), selected_fields=("partition", "start", "end")).to_arrow())
 
     def zones(self, key: MapKey) -> tuple[Zone, ...]:
-        """All of them."""
+        """All zones of this key, combined."""
         table = self._load()
         return () if table is None else combine(_zones(table.scan(_of(key)).to_arrow()))
 
@@ -128,14 +128,14 @@ class IcebergZones:
         except NoSuchTableError:
             return None
 
-    def _made(self) -> Table:
+    def _load_or_create(self) -> Table:
         self._catalog.create_namespace_if_not_exists(self.table.split(".")[0])
         try:
             return self._load() or self._catalog.create_table(self.table, SCHEMA, properties=PROPERTIES)
         except TableAlreadyExistsError:
-            return self._catalog.load_table(self.table)  # live and a build may both be the first
+            return self._catalog.load_table(self.table)  # live and `zones build` may both be the first
 
-    def _tidy(self) -> None:
+    def _compact_if_needed(self) -> None:
         table = self._catalog.load_table(self.table)
         small = small_files(table)
         if len(small) < FEWEST_SMALL:
@@ -144,27 +144,27 @@ class IcebergZones:
             compact(table, small, _combined)
             expire(self._catalog.load_table(self.table))
         except (CommitFailedException, ValidationException):
-            return  # somebody appended just now: theirs stands, ours was not made, and the next one tidies up
+            return  # a concurrent append won; the next append compacts
 
 
 def _with_offsets(table: Table) -> Table:
-    """A table of before spans had offsets gets the columns for them."""
+    """Add the offset columns of spans to a table of an earlier version."""
     if "spans.element.start" not in table.schema().column_names:
         try:
             with table.update_schema() as change:
                 change.union_by_name(SCHEMA)
         except CommitFailedException:
-            table.refresh()  # live and a build may both find it so
+            table.refresh()  # live and `zones build` may both add them
     return table
 
 
 def _combined(rows: pa.Table) -> pa.Table:
-    """The same facts in fewer rows, each key for itself, in the order of event time."""
+    """The same zones in fewer rows, combined per key and ordered by event time."""
     keys = sorted({(row["topic"], row["reading"]) for row in rows.select(("topic", "reading")).to_pylist()})
     parts = []
     for topic, reading in keys:
-        mine = rows.filter(pc.and_(pc.equal(rows["topic"], topic), pc.equal(rows["reading"], reading)))
-        parts.append(_rows(MapKey(topic, reading), combine(_zones(mine))))
+        of_key = rows.filter(pc.and_(pc.equal(rows["topic"], topic), pc.equal(rows["reading"], reading)))
+        parts.append(_rows(MapKey(topic, reading), combine(_zones(of_key))))
     return pa.concat_tables(parts)
 
 
@@ -174,7 +174,7 @@ def _of(key: MapKey) -> str:
 
 def _may_hold(bounds: pa.Table, moments: Moments) -> pa.ChunkedArray:
     held = pc.and_(pc.less(bounds["min_event"], moments.end), pc.greater_equal(bounds["max_event"], moments.start))
-    return pc.fill_null(held, False)  # no event time at all: in no range
+    return pc.fill_null(held, False)  # no event time: in no range
 
 
 def _offsets(rows: pa.Table) -> dict[int, Intervals]:
@@ -220,6 +220,6 @@ def _zones(rows: pa.Table) -> Iterator[Zone]:
         )
 
 
-def _span(row: Mapping[str, int], said: Mapping[str, int | None]) -> ZoneSpan:
-    known = {name: value for name, value in said.items() if value is not None}
+def _span(row: Mapping[str, int], fields_: Mapping[str, int | None]) -> ZoneSpan:
+    known = {name: value for name, value in fields_.items() if value is not None}
     return ZoneSpan(**{"start": row["start"], "end": row["end"], **known})

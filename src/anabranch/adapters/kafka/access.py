@@ -1,4 +1,4 @@
-"""How to reach a Kafka cluster, as our own client and Spark's client each want to be told."""
+"""Connection settings of a Kafka cluster, in the form of each client: librdkafka, Java and kafka-python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Login:
-    """Security settings with their secrets revealed: never print one."""
+    """Security settings with secrets in clear text: never print one."""
 
     protocol: str
     mechanism: str | None = None
@@ -52,7 +52,7 @@ class Login:
         return {key: value for key, value in settings.items() if value is not None}
 
     def kafka_python(self) -> dict[str, object]:
-        """None of it works with OAUTHBEARER: that client would have to be given a token."""
+        """Does not support OAUTHBEARER: this client cannot fetch a token."""
         settings = {
             "security_protocol": self.protocol,
             "sasl_mechanism": self.mechanism,
@@ -85,7 +85,7 @@ class Login:
 
 @dataclass(frozen=True)
 class KafkaAccess:
-    """One cluster. `librdkafka` and `java` are tuning options, already judged harmless."""
+    """One cluster. `librdkafka` and `java` are tuning options that were checked against the list of allowed ones."""
 
     bootstrap: str
     login: Login | None = None
@@ -93,26 +93,26 @@ class KafkaAccess:
     java: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def client(self, client_id: str) -> dict[str, str]:
-        """Settings of our own (C) client."""
+        """Settings of the C client (librdkafka)."""
         login = self.login.librdkafka() if self.login else {}
         return {**self.librdkafka, **login, "bootstrap.servers": self.bootstrap, "client.id": client_id}
 
     def kafka_python(self, client_id: str) -> dict[str, object]:
-        """Settings of the pure Python client, for what the C client can't ask: versions, quotas."""
+        """Settings of the pure Python client."""
         login = self.login.kafka_python() if self.login else {}
         checks_host = self.librdkafka.get("ssl.endpoint.identification.algorithm", "https") == "https"
         servers = self.bootstrap.split(",")
         return {**login, "ssl_check_hostname": checks_host, "bootstrap_servers": servers, "client_id": client_id}
 
     def spark(self) -> dict[str, str]:
-        """Settings of Spark's (Java) client, but for the addresses and the client id, which the reader sets itself."""
+        """Settings of Spark's Java client, without bootstrap servers and client id, which the reader sets."""
         return {**self.java, **(self.login.java() if self.login else {})}
 
 
 def _quoted(text: str | None) -> str:
-    """A value inside a JAAS line: no quote, backslash or line break may end it early, or a password could add modules.
+    """A quoted JAAS value. An unescaped quote, backslash or line break in a password could add login modules.
 
-    Kafka reads the line with Java's StreamTokenizer, which ends a quoted word at a line break too.
+    Kafka parses the line with Java's StreamTokenizer, which also ends a quoted word at a line break.
     """
     return '"' + "".join(_ESCAPES.get(character, character) for character in text or "") + '"'
 

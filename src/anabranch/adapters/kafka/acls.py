@@ -1,4 +1,4 @@
-"""Who may do what with a topic and a group, asked of the cluster."""
+"""ACLs of a topic and a group."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from anabranch.adapters.kafka.topics import SECONDS, admin
 
 
 def acls_of(client: Mapping[str, str], topic: str, group: str) -> tuple[str, ...] | None:
-    """The rules that count for them, wildcards and prefixes among them; none where nothing is guarded.
+    """The ACLs that apply to both, wildcards and prefixes included; empty if the cluster has no authorizer.
 
-    None if they can't be seen: this user may not, or the cluster keeps rights elsewhere.
+    None if this user may not read them, or the cluster manages permissions elsewhere.
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import (
@@ -21,12 +21,12 @@ def acls_of(client: Mapping[str, str], topic: str, group: str) -> tuple[str, ...
         ResourceType,
     )
 
-    asking, found = admin(client), []
+    cluster, found = admin(client), []
     for kind, name in ((ResourceType.TOPIC, topic), (ResourceType.GROUP, group)):
         every = (None, None, AclOperation.ANY, AclPermissionType.ANY)
         wanted = AclBindingFilter(kind, name, ResourcePatternType.MATCH, *every)
         try:
-            rules = asking.describe_acls(wanted, request_timeout=SECONDS).result()
+            rules = cluster.describe_acls(wanted, request_timeout=SECONDS).result()
         except KafkaException as error:
             return () if error.args[0].code() == KafkaError.SECURITY_DISABLED else None
         for rule in rules:

@@ -1,4 +1,4 @@
-"""Whether a Kafka cluster answers, asked with the smallest request there is."""
+"""Checks whether a Kafka cluster answers, with the smallest request of the protocol."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ SECONDS = 4.0
 
 
 def answering(client: Mapping[str, str], seconds: float = SECONDS) -> Callable[[], bool]:
-    """A probe that keeps its connection: whether the cluster answers within `seconds`."""
-    asking = admin({"reconnect.backoff.max.ms": "1000", **client})
+    """A probe that keeps its connection and returns whether the cluster answers within `seconds`."""
+    cluster = admin({"reconnect.backoff.max.ms": "1000", **client})
 
     def probe() -> bool:
         from confluent_kafka import KafkaException
 
         try:
-            asking.describe_cluster(request_timeout=seconds).result()
+            cluster.describe_cluster(request_timeout=seconds).result()
         except KafkaException as error:
-            return error.args[0].code() not in _silence()  # a refusal is an answer
+            return error.args[0].code() not in _no_answer()  # an error of the cluster is an answer
         return True
 
     return probe
 
 
 def require_answer(client: Mapping[str, str]) -> None:
-    """KafkaUnreachableError if the cluster does not answer."""
+    """Raise KafkaUnreachableError if the cluster does not answer."""
     if not answering(client)():
         raise unreachable(client)
 
 
-def _silence() -> frozenset[int]:
+def _no_answer() -> frozenset[int]:
     from confluent_kafka import KafkaError
 
     return frozenset(

@@ -8,7 +8,7 @@ from struct import Struct
 from anabranch.replay.gaps import RecordBatch
 
 _PREFIX = Struct(">qiib")
-"""First offset, length of what follows, leader epoch, format version. All versions of the format begin like this."""
+"""First offset, length of the rest, leader epoch, format version: common to all versions of the format."""
 _HEADER = Struct(">qiibIhiqqqhii")
 _LENGTH_ENDS = 12
 _FORMAT = 2
@@ -17,11 +17,11 @@ _ABORT = 0
 
 
 class UnknownFormatError(Exception):
-    """A batch is in a format whose header does not say how many records it has (before Kafka 0.11)."""
+    """The batch is in record format 0 or 1 (before Kafka 0.11), whose header has no record count."""
 
 
 def read_batches(data: bytes | memoryview) -> Iterator[RecordBatch]:
-    """The batches that are there whole. A broker cuts the last one off where the size of a fetch is reached.
+    """The complete batches of the data. A broker truncates the last batch at the fetch size.
 
     Raises UnknownFormatError for a batch of record format 0 or 1.
     """

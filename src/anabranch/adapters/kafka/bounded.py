@@ -1,6 +1,7 @@
-"""Reads a little of a topic with the C client, which knows every codec: by assignment, committing nothing.
+"""Reads bounded samples of a topic with the C client, which supports every codec, by assignment and without commits.
 
-It looks for a group's coordinator though it joins none, so that a plan, which leaves no trace at all, does not use it.
+The C client looks up a group coordinator even without joining a group. Planning must leave no trace, so it uses
+the Python client instead (sample.py).
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 AT_ONCE = 500
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 Spans = Mapping[int, tuple[int, int]]
 """[start, end) by partition."""
 
 
 class ReadRefusedError(Exception):
-    """The cluster did not let it be read. Whoever asked says what that means."""
+    """The cluster refused to let the topic be read."""
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def bounded_reader(client: Mapping[str, str], *, fetch_bytes: int = 64 * 1024) -
         "group.id": client["client.id"],
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        # An offset that is gone is an error. Any other answer would skip records in silence.
+        # A missing offset must be an error: any other setting would skip records silently.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "max.partition.fetch.bytes": fetch_bytes,
@@ -48,7 +49,8 @@ def bounded_reader(client: Mapping[str, str], *, fetch_bytes: int = 64 * 1024) -
 
 
 def messages(consumer: Consumer, topic: str, spans: Spans, seconds: float) -> Iterator[tuple[int, Message | None]]:
-    """The records of each partition's span; None once it has no more. Ends when all have, or time is up."""
+    """The records of each partition's span, then None for the partition. Ends when all partitions ended or time is
+    up."""
     from confluent_kafka import KafkaError, TopicPartition
 
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in spans.items()])
@@ -57,7 +59,7 @@ def messages(consumer: Consumer, topic: str, spans: Spans, seconds: float) -> It
         for message in consumer.consume(AT_ONCE, timeout=0.1):
             number, error = message.partition(), message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                _refuse(error)
+                _raise_unless_ignored(error)
                 continue
             if number not in reading:
                 continue
@@ -69,30 +71,31 @@ def messages(consumer: Consumer, topic: str, spans: Spans, seconds: float) -> It
 
 
 def read_places(
-    consumer: Consumer, topic: str, spans: Spans, keep: Callable[[Message], Kept], most: int
-) -> dict[int, tuple[Kept, ...]]:
-    """The first records of each partition's span. One that did not answer in time is left out: unknown, not empty."""
-    found: dict[int, list[Kept]] = {number: [] for number in spans}
+    consumer: Consumer, topic: str, spans: Spans, convert: Callable[[Message], Value], limit: int
+) -> dict[int, tuple[Value, ...]]:
+    """The first `limit` records of each partition's span. A partition that timed out is left out: unknown, not
+    empty."""
+    found: dict[int, list[Value]] = {number: [] for number in spans}
     done: set[int] = set()
     for number, message in messages(consumer, topic, spans, SECONDS):
-        if message is not None and len(found[number]) < most:
-            found[number].append(keep(message))
-        if message is None or len(found[number]) >= most:
+        if message is not None and len(found[number]) < limit:
+            found[number].append(convert(message))
+        if message is None or len(found[number]) >= limit:
             done.add(number)
         if done == set(spans):
             break
     return {number: tuple(found[number]) for number in done}
 
 
-def _refuse(error: Any) -> None:
-    """What is said of groups is no matter of ours, who are in none."""
+def _raise_unless_ignored(error: Any) -> None:
+    """Raise ReadRefusedError, except for errors about groups, which do not concern an assigned consumer."""
     from confluent_kafka import KafkaError
 
-    passing = (
+    ignored = (
         KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.NOT_COORDINATOR,
         KafkaError._TRANSPORT,
     )
-    if error.code() not in passing:
+    if error.code() not in ignored:
         raise ReadRefusedError(f"{error.name()}: {error.str()}")

@@ -1,4 +1,4 @@
-"""What a Kafka cluster is and can do, asked without changing anything in it."""
+"""Reads identity, version, features and settings of a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from anabranch.errors import NOTHING_CHANGED
 
 SECONDS = 10.0
 GRACE_SECONDS = 2.0
-"""Once every address has refused us, how long one of them may still change its mind."""
+"""How long to wait for an answer after every address has refused a connection."""
 CLIENT_ID = "anabranch-doctor"
 _ALL_DOWN = "brokers are down"
 
-# What the protocol offers, by the request that asks for it and the lowest version that will do.
+# Features of the protocol: the request and its lowest version that supports them.
 _IDEMPOTENCE = ("InitProducerId", 0)
 _TRANSACTIONS = ("EndTxn", 0)
 _QUOTAS = ("AlterClientQuotas", 0)
@@ -28,16 +28,16 @@ _TOPIC_IDS = ("Metadata", 10)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What the brokers' protocol tells of them."""
+    """Version and features of the brokers, by their protocol."""
 
     version: str
     metadata_version: int | None
-    """The level the cluster's metadata are finalized at; None before KRaft."""
+    """The finalized `metadata.version`; None without KRaft."""
     idempotence: bool
     transactions: bool
     quotas: bool
     topic_ids: bool
-    """Without them a topic deleted and made again can't be told from the one that was planned for."""
+    """Without topic ids a recreated topic cannot be distinguished from the one that was planned for."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,23 @@ class Cluster:
     id: str
     brokers: tuple[int, ...]
     protocol: Protocol | None
-    """None where it can't be asked: the client that knows how has no way to log in with OAUTHBEARER."""
+    """None with OAUTHBEARER: the client that can ask for it cannot log in."""
     authorizer: str | None
-    """The class that checks ACLs; empty for none, None if this user may not see it."""
+    """The authorizer class; empty if there is none, None if this user may not read broker settings."""
     tiered: bool | None
-    """Whether the brokers can keep old segments elsewhere; None if this user may not see it."""
+    """Whether tiered storage is enabled; None if this user may not read broker settings."""
 
 
 def describe_cluster(access: KafkaAccess, seconds: float = SECONDS) -> Cluster:
-    """Ask one cluster who it is. One that does not answer in time is an error with the client's last complaint."""
-    complaints: list[str] = []
-    client = _client(access, complaints)
-    found = _answer(client, client.describe_cluster(request_timeout=seconds), access, complaints)
-    brokers = tuple(sorted(node.id for node in found.nodes))
-    settings = _broker_settings(client, brokers[:1], access, complaints, seconds)
+    """Describe the cluster. Raises KafkaUnreachableError with the client's last error if it does not answer in time."""
+    client_errors: list[str] = []
+    client = _client(access, client_errors)
+    description = _answer(client, client.describe_cluster(request_timeout=seconds), access, client_errors)
+    brokers = tuple(sorted(node.id for node in description.nodes))
+    settings = _broker_settings(client, brokers[:1], access, client_errors, seconds)
     tiered = settings.get("remote.log.storage.system.enable")
     return Cluster(
-        id=found.cluster_id,
+        id=description.cluster_id,
         brokers=brokers,
         protocol=ask_protocol(access, seconds) if can_log_in(access) else None,
         authorizer=settings.get("authorizer.class.name"),
@@ -70,7 +70,7 @@ def describe_cluster(access: KafkaAccess, seconds: float = SECONDS) -> Cluster:
 
 
 def ask_protocol(access: KafkaAccess, seconds: float = SECONDS) -> Protocol:
-    """The version and features of the brokers, which the C client knows and does not tell."""
+    """Version and features of the brokers, which the C client does not expose."""
     kafka = python_client()
     wait = {"bootstrap_timeout_ms": int(seconds * 1000), "request_timeout_ms": int(seconds * 1000)}
     try:
@@ -89,7 +89,7 @@ def _any_broker(client: Any) -> int:
 
 
 Features = Mapping[str, Mapping[str, tuple[int, int]]]
-"""By name, the levels that are `supported` and `finalized`."""
+"""By feature name: the `supported` and `finalized` levels."""
 
 
 def _protocol(version: str, offered: Mapping[str, int], features: Features) -> Protocol:
@@ -108,26 +108,26 @@ def _protocol(version: str, offered: Mapping[str, int], features: Features) -> P
 
 
 def _broker_settings(
-    client: Any, brokers: Iterable[int], access: KafkaAccess, complaints: list[str], seconds: float
+    client: Any, brokers: Iterable[int], access: KafkaAccess, client_errors: list[str], seconds: float
 ) -> dict[str, str]:
-    """The settings of these brokers; none if this user may not see them, which is no fault of the cluster."""
+    """The settings of these brokers; empty if this user may not read them."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    asked = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
+    request = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
     settings: dict[str, str] = {}
-    for answer in client.describe_configs(asked, request_timeout=seconds).values():
+    for answer in client.describe_configs(request, request_timeout=seconds).values():
         try:
-            found = answer.result()
+            entries = answer.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.CLUSTER_AUTHORIZATION_FAILED:
-                raise _unreachable(access, complaints) from error
+                raise _unreachable(access, client_errors) from error
         else:
-            settings |= {name: entry.value for name, entry in found.items() if entry.value is not None}
+            settings |= {name: entry.value for name, entry in entries.items() if entry.value is not None}
     return settings
 
 
-def _client(access: KafkaAccess, complaints: list[str]) -> Any:
+def _client(access: KafkaAccess, client_errors: list[str]) -> Any:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -135,36 +135,36 @@ def _client(access: KafkaAccess, complaints: list[str]) -> Any:
         "reconnect.backoff.max.ms": "1000",
         **access.client(CLIENT_ID),
         "log_level": 0,
-        "error_cb": lambda error: complaints.append(str(error.str())),
+        "error_cb": lambda error: client_errors.append(str(error.str())),
     }
     try:
         return AdminClient(settings)
-    except KafkaException as error:  # a certificate that is not there, a key that the password does not open
+    except KafkaException as error:  # a missing certificate, or a key with another password
         raise _unreachable(access, [error.args[0].str()]) from None
 
 
-def _answer(client: Any, future: Future[Any], access: KafkaAccess, complaints: list[str]) -> Any:
+def _answer(client: Any, future: Future[Any], access: KafkaAccess, client_errors: list[str]) -> Any:
     from confluent_kafka import KafkaException
 
-    deadline = float("inf")  # the request has one of its own
+    deadline = float("inf")  # the request has its own timeout
     while not future.done() and time.monotonic() < deadline:
-        client.poll(0.05)  # the client complains only while it is polled, and the complaint is the reason to tell
-        if any(_ALL_DOWN in each for each in complaints):
+        client.poll(0.05)  # the client reports errors only while it is polled
+        if any(_ALL_DOWN in each for each in client_errors):
             deadline = min(deadline, time.monotonic() + GRACE_SECONDS)
     if not future.done():
-        raise _unreachable(access, complaints)
+        raise _unreachable(access, client_errors)
     try:
         return future.result()
     except KafkaException as error:
-        raise _unreachable(access, complaints) from error
+        raise _unreachable(access, client_errors) from error
 
 
-def _unreachable(access: KafkaAccess, complaints: list[str]) -> KafkaUnreachableError:
-    telling = [each for each in complaints if _ALL_DOWN not in each]
-    why = f" Its client says: {telling[-1]}" if telling else ""
+def _unreachable(access: KafkaAccess, client_errors: list[str]) -> KafkaUnreachableError:
+    reasons = [each for each in client_errors if _ALL_DOWN not in each]
+    reason = f" Client error: {reasons[-1]}" if reasons else ""
     return KafkaUnreachableError(
-        f"Kafka at {access.bootstrap} did not answer.{why}",
+        f"Kafka at {access.bootstrap} did not answer.{reason}",
         state=NOTHING_CHANGED,
-        hint="check the address, the network and the login in the context's kafka section",
+        hint="Check the addresses, the network and the login in the context's kafka section",
         bootstrap=access.bootstrap,
     )

@@ -1,6 +1,6 @@
-"""Tries out on a cluster what a client may do: reading on the topic itself, all else on things of our own.
+"""Tests which operations a cluster permits: reads on the topic itself, all others on scratch resources.
 
-Whatever is made for it (a topic, a group, a quota) is removed again, and what resists is named.
+The scratch topic, group and quota are removed afterwards; those that cannot be removed are reported.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
-from anabranch.adapters.kafka.groups import consumer_groups
-from anabranch.adapters.kafka.progress import GroupProgress
-from anabranch.adapters.kafka.python_client import can_log_in, python_client
-from anabranch.adapters.kafka.quotas import remove_quota, set_quota
+from anabranch.adapters.kafka.groups import GroupProgress, consumer_groups
+from anabranch.adapters.kafka.python_client import can_log_in, python_client, remove_quota, set_quota
 from anabranch.adapters.kafka.topics import (
     KafkaUnreachableError,
     admin,
@@ -29,30 +27,30 @@ from anabranch.errors import AnabranchError
 from anabranch.gates.checks.compatibility import SCRATCH, Operation, Probe, ProbeOutcome
 
 SECONDS = 10.0
-AGAIN_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 PROBE_RETENTION_MS = "3600000"
-_COMING = "COORDINATOR"
-"""Part of the names of errors that pass by themselves."""
+_RETRIABLE = "COORDINATOR"
+"""Part of the names of errors that pass: the coordinator of a new group or transaction is still loading."""
 
 
 class _EndedError(Exception):
-    """An operation ended in another way than with an error of the cluster."""
+    """An operation ended without an error of the cluster, and its outcome is known."""
 
-    def __init__(self, outcome: ProbeOutcome, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, outcome: ProbeOutcome, reason: str) -> None:
+        super().__init__(reason)
         self.outcome = outcome
-        self.said = said
+        self.reason = reason
 
 
 @dataclass
 class CompatibilityProbe:
-    """One try-out of a cluster by one user. `unique` names what is made for it."""
+    """One test of a cluster by one user. `unique` is part of the names of scratch resources."""
 
     access: KafkaAccess
     topic: str
     group: str
     unique: str
-    made: bool = field(default=False, init=False)
+    topic_created: bool = field(default=False, init=False)
 
     @property
     def scratch(self) -> str:
@@ -63,9 +61,9 @@ class CompatibilityProbe:
         return self.access.client(self.scratch)
 
     def __call__(self) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-        """What came of each operation, and the names of what could not be removed again.
+        """The outcome of each operation, and the names of resources that could not be removed.
 
-        KafkaUnreachableError if the cluster stops answering.
+        Raises KafkaUnreachableError if the cluster stops answering.
         """
         own = f"topic {SCRATCH}-* (prefixed)"
         tries: list[tuple[Operation, str, Callable[[], None]]] = [
@@ -80,30 +78,30 @@ class CompatibilityProbe:
             (Operation.ACLS, "Describe on the cluster", self._acls),
         ]
         try:
-            probes = tuple(self._tried(operation, needs, act) for operation, needs, act in tries)
+            probes = tuple(self._probe(operation, needs, act) for operation, needs, act in tries)
         except KafkaUnreachableError:
-            raise  # nothing can be removed from it now
+            raise  # the scratch resources cannot be removed now
         except BaseException:
             tuple(self._remove())
             raise
         return probes, tuple(self._remove())
 
-    def _tried(self, operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
-        """KafkaUnreachableError where it failed since the cluster is gone, which says nothing of what it can do."""
-        probe = _tried(operation, needs, act)
+    def _probe(self, operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
+        """Raises KafkaUnreachableError if the operation failed because the cluster does not answer."""
+        probe = _probe_operation(operation, needs, act)
         if probe.outcome is ProbeOutcome.FAILED:
             require_answer(self._client)
         return probe
 
     def _consume(self) -> None:
-        """Reads the first record that there is, in no group."""
+        """Reads one record, without a group."""
         topic = describe_topic(self._client, self.topic)
         spans = {number: ends for number, ends in offset_ranges(self._client, topic).items() if ends[0] < ends[1]}
         with bounded_reader(self._client) as consumer:
-            # Of a topic without records the end is asked for: who may not read is told so there as well.
-            asked = spans or dict.fromkeys(topic.partitions, (0, 1))
-            if next(messages(consumer, self.topic, asked, SECONDS), None) is None:
-                raise _EndedError(ProbeOutcome.FAILED, f"no record of {self.topic} came in {SECONDS:.0f} s")
+            # For a topic without records its end is requested: a denied read fails there as well.
+            offsets = spans or dict.fromkeys(topic.partitions, (0, 1))
+            if next(messages(consumer, self.topic, offsets, SECONDS), None) is None:
+                raise _EndedError(ProbeOutcome.FAILED, f"no record of {self.topic} received within {SECONDS:.0f} s")
 
     def _offsets_by_time(self) -> None:
         from confluent_kafka.admin import OffsetSpec
@@ -112,16 +110,16 @@ class CompatibilityProbe:
 
     def _configs(self) -> None:
         if topic_settings(self._client, self.topic) is None:
-            raise _EndedError(ProbeOutcome.DENIED, "the settings are not shown")
+            raise _EndedError(ProbeOutcome.DENIED, "topic settings are not readable")
 
     def _produce(self) -> None:
         from confluent_kafka import Producer
         from confluent_kafka.admin import NewTopic
 
-        asking = admin(self._client)
-        wanted = NewTopic(self.scratch, num_partitions=1, config={"retention.ms": PROBE_RETENTION_MS})
-        asking.create_topics([wanted], request_timeout=SECONDS)[self.scratch].result()
-        self.made = True
+        cluster = admin(self._client)
+        new_topic = NewTopic(self.scratch, num_partitions=1, config={"retention.ms": PROBE_RETENTION_MS})
+        cluster.create_topics([new_topic], request_timeout=SECONDS)[self.scratch].result()
+        self.topic_created = True
         _send(Producer({**self._client, "log_level": 0, "acks": "all"}), self.scratch)
 
     def _transactions(self) -> None:
@@ -132,25 +130,25 @@ class CompatibilityProbe:
         producer.init_transactions(SECONDS)
         producer.begin_transaction()
         producer.produce(self.scratch, value=b"probe")
-        producer.commit_transaction(SECONDS)  # sends first, and says why if that fails
+        producer.commit_transaction(SECONDS)  # flushes first, and raises its error
 
     def _groups(self) -> None:
-        """Sees every group and live's own, and may commit progress to one without joining it."""
+        """Describes all groups and live's own, and commits an offset to a group without joining it."""
         consumer_groups(self._client)
-        self._see_live_s_group()
+        self._describe_live_group()
         self._require_scratch()
         with GroupProgress(self._client, self.scratch, self.scratch) as progress:
-            refused = progress.commit({0: 0})
-        if refused is not None:
-            raise _EndedError(_denied_or_failed(refused), refused)
+            error = progress.commit({0: 0})
+        if error is not None:
+            raise _EndedError(_denied_or_failed(error), error)
 
-    def _see_live_s_group(self) -> None:
-        """A group that this user may not see is missing in a list; asked for by its name, it is denied."""
+    def _describe_live_group(self) -> None:
+        """A list omits groups that this user may not describe; a request by name is denied."""
         from confluent_kafka import KafkaError, KafkaException
 
-        asking = admin(self._client)
+        cluster = admin(self._client)
         try:
-            asking.describe_consumer_groups([self.group], request_timeout=SECONDS)[self.group].result()
+            cluster.describe_consumer_groups([self.group], request_timeout=SECONDS)[self.group].result()
         except KafkaException as error:
             if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
                 raise
@@ -159,8 +157,8 @@ class CompatibilityProbe:
         from confluent_kafka import TopicPartition
 
         self._require_scratch()
-        asking = admin(self._client)
-        for answer in asking.delete_records([TopicPartition(self.scratch, 0, 1)], request_timeout=SECONDS).values():
+        cluster = admin(self._client)
+        for answer in cluster.delete_records([TopicPartition(self.scratch, 0, 1)], request_timeout=SECONDS).values():
             answer.result()
 
     def _quotas(self) -> None:
@@ -169,8 +167,9 @@ class CompatibilityProbe:
         remove_quota(self.access, self.scratch)
 
     def _acls(self) -> None:
-        """By the Python client: the C one takes a cluster without an authorizer for one without ACLs."""
-        self._require_python_client("sees ACLs")
+        """With the Python client: the C client does not distinguish a cluster without an authorizer from one without
+        ACLs."""
+        self._require_python_client("reads ACLs")
         kafka = python_client()
         from kafka.admin import (
             ACLFilter,
@@ -184,33 +183,33 @@ class CompatibilityProbe:
         pattern = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
         anything = ACLFilter(None, "*", ACLOperation.ANY, ACLPermissionType.ANY, pattern)
         try:
-            with kafka.KafkaAdminClient(**self.access.kafka_python(self.scratch)) as asking:
-                asking.describe_acls(anything)
+            with kafka.KafkaAdminClient(**self.access.kafka_python(self.scratch)) as cluster:
+                cluster.describe_acls(anything)
         except kafka.errors.SecurityDisabledError as error:
             raise _EndedError(ProbeOutcome.ABSENT, "the cluster has no authorizer") from error
 
     def _require_python_client(self, what: str) -> None:
         if not can_log_in(self.access):
-            raise _EndedError(ProbeOutcome.UNTRIED, f"the client that {what} can't log in with OAUTHBEARER")
+            raise _EndedError(ProbeOutcome.UNTRIED, f"the client that {what} cannot log in with OAUTHBEARER")
 
     def _require_scratch(self) -> None:
-        if not self.made:
-            raise _EndedError(ProbeOutcome.UNTRIED, "there is no scratch topic to try it on, since none could be made")
+        if not self.topic_created:
+            raise _EndedError(ProbeOutcome.UNTRIED, "not tested: the scratch topic could not be created")
 
     def _remove(self) -> Iterator[str]:
         from confluent_kafka import KafkaError, KafkaException
 
-        asking = admin(self._client)
+        cluster = admin(self._client)
         removals: list[tuple[str, Any, int]] = [
-            (f"group {self.scratch}", asking.delete_consumer_groups, KafkaError.GROUP_ID_NOT_FOUND),
+            (f"group {self.scratch}", cluster.delete_consumer_groups, KafkaError.GROUP_ID_NOT_FOUND),
         ]
-        if self.made:
-            removals.append((f"topic {self.scratch}", asking.delete_topics, KafkaError.UNKNOWN_TOPIC_OR_PART))
+        if self.topic_created:
+            removals.append((f"topic {self.scratch}", cluster.delete_topics, KafkaError.UNKNOWN_TOPIC_OR_PART))
         for name, remove, gone in removals:
             try:
                 remove([self.scratch], request_timeout=SECONDS)[self.scratch].result()
             except KafkaException as error:
-                # A group that was never made can't be told from one that this user may not see.
+                # This error does not tell a group that does not exist from one that this user may not describe.
                 denied = error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED
                 if error.args[0].code() != gone and not denied:
                     yield name
@@ -222,43 +221,43 @@ def _send(producer: Any, topic: str) -> None:
     refused: list[Any] = []
     producer.produce(topic, value=b"probe", on_delivery=lambda error, _: refused.append(error) if error else None)
     if producer.flush(SECONDS):
-        raise _EndedError(ProbeOutcome.FAILED, f"a record was not acknowledged in {SECONDS:.0f} s")
+        raise _EndedError(ProbeOutcome.FAILED, f"a record was not acknowledged within {SECONDS:.0f} s")
     if refused:
         raise KafkaException(refused[0])
 
 
-def _tried(operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
-    """Again for a while, if the cluster only asks for patience: the first group or transaction finds it unprepared."""
+def _probe_operation(operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
+    """Retries for 10 s while the coordinator is loading, as for the first group or transaction of a cluster."""
     deadline = time.monotonic() + SECONDS
     while True:
-        probe = _tried_once(operation, needs, act)
-        waits = probe.outcome is ProbeOutcome.FAILED and _COMING in probe.said
-        if not waits or time.monotonic() > deadline:
+        probe = _probe_once(operation, needs, act)
+        retry = probe.outcome is ProbeOutcome.FAILED and _RETRIABLE in probe.said
+        if not retry or time.monotonic() > deadline:
             return probe
-        time.sleep(AGAIN_SECONDS)
+        time.sleep(RETRY_SECONDS)
 
 
-def _tried_once(operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
+def _probe_once(operation: Operation, needs: str, act: Callable[[], None]) -> Probe:
     from confluent_kafka import KafkaException
 
     kafka = python_client()
     try:
         act()
     except _EndedError as end:
-        return Probe(operation, end.outcome, end.said, needs if end.outcome is ProbeOutcome.DENIED else "")
+        return Probe(operation, end.outcome, end.reason, needs if end.outcome is ProbeOutcome.DENIED else "")
     except (KafkaException, kafka.errors.KafkaError, AnabranchError, ReadRefusedError) as error:
-        said = _said(error)
-        outcome = _denied_or_failed(said)
-        return Probe(operation, outcome, said, needs if outcome is ProbeOutcome.DENIED else "")
+        reason = _error_text(error)
+        outcome = _denied_or_failed(reason)
+        return Probe(operation, outcome, reason, needs if outcome is ProbeOutcome.DENIED else "")
     return Probe(operation, ProbeOutcome.WORKS)
 
 
-def _said(error: BaseException) -> str:
-    """The cluster's own words, which our errors carry as their cause."""
+def _error_text(error: BaseException) -> str:
+    """The cluster's error, which an AnabranchError has as its cause."""
     from confluent_kafka import KafkaException
 
     if isinstance(error, AnabranchError) and error.__cause__ is not None:
-        return _said(error.__cause__)
+        return _error_text(error.__cause__)
     if isinstance(error, KafkaException):
         return f"{error.args[0].name()}: {error.args[0].str()}"
     if isinstance(error, ReadRefusedError):
@@ -266,5 +265,5 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _denied_or_failed(said: str) -> ProbeOutcome:
-    return ProbeOutcome.DENIED if "AUTHORIZATION" in said.upper() else ProbeOutcome.FAILED
+def _denied_or_failed(error: str) -> ProbeOutcome:
+    return ProbeOutcome.DENIED if "AUTHORIZATION" in error.upper() else ProbeOutcome.FAILED

@@ -1,4 +1,4 @@
-"""Measures a topic for planning: its identity, ends, settings and timestamps. Joins no group and changes nothing."""
+"""Measures a topic for planning: identity, offsets, settings and timestamps. Joins no group and changes nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.kafka.access import KafkaAccess
+from anabranch.adapters.kafka.python_client import partition_sizes
 from anabranch.adapters.kafka.sample import Records, read_records
-from anabranch.adapters.kafka.sizes import partition_sizes
 from anabranch.adapters.kafka.topics import Topic, describe_topic, list_offsets, topic_settings
 from anabranch.plan.ports import OffsetAtTime, PartitionFacts, SourceFacts, TimestampBounds, TopicSettings
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "anabranch-plan"
 PROBES = 4
-"""Places, evenly spread from a partition's planned end to its last record, at which records are read."""
+"""Number of samples per partition, evenly spread from its planned end to its last record."""
 
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """A cluster to plan from."""
+    """`Source` port on a Kafka cluster."""
 
     access: KafkaAccess
 
@@ -39,7 +39,9 @@ class KafkaSource:
             uuid=found.uuid,
             partitions={p: places.facts(p, after_end, sizes.get(p)) for p in found.partitions},
             settings=settings,
-            transactional=True if places.held_back or _markers_seen([at_begin, *after_end], settings) else None,
+            transactional=True
+            if places.has_open_transaction or _markers_seen([at_begin, *after_end], settings)
+            else None,
         )
 
     @property
@@ -57,8 +59,8 @@ class KafkaSource:
         def at(timestamp: int | None) -> dict[int, OffsetAtTime]:
             if timestamp is None:
                 return {}
-            told = list_offsets(self._client, topic, OffsetSpec.for_timestamp(timestamp))
-            return {p: OffsetAtTime(place.offset, place.timestamp) for p, place in told.items() if place.offset >= 0}
+            at_time = list_offsets(self._client, topic, OffsetSpec.for_timestamp(timestamp))
+            return {p: OffsetAtTime(place.offset, place.timestamp) for p, place in at_time.items() if place.offset >= 0}
 
         return _TimestampOffsets(
             earliest=where(OffsetSpec.earliest()),
@@ -72,7 +74,7 @@ class KafkaSource:
 
 @dataclass(frozen=True)
 class _TimestampOffsets:
-    """Where things are, by partition."""
+    """Offsets of a topic by partition."""
 
     earliest: Mapping[int, int]
     latest: Mapping[int, int]
@@ -82,17 +84,18 @@ class _TimestampOffsets:
     at_end: Mapping[int, OffsetAtTime]
 
     @property
-    def held_back(self) -> bool:
-        """An open transaction keeps readers of committed records from the end."""
+    def has_open_transaction(self) -> bool:
+        """Whether the high watermark is beyond the last stable offset of a partition."""
         return any(self.watermark[p] > latest for p, latest in self.latest.items())
 
     def begins(self) -> dict[int, tuple[int, int]]:
-        """From the first record that will be read, to the end; for partitions that have any."""
+        """From the first record to be replayed to the end, for partitions that have any."""
         places = {**self.first, **self.at_start}
         return {p: (place.offset, self.latest[p]) for p, place in places.items() if place.offset < self.latest[p]}
 
     def from_end_on(self, probe: int) -> dict[int, tuple[int, int]]:
-        """From the planned end, or a place further on, to the last record; for partitions that go on after it."""
+        """From the planned end, or sample `probe` after it, to the last record; for partitions with records after
+        it."""
         return {
             p: (place.offset + (self.latest[p] - place.offset) * probe // PROBES, self.latest[p])
             for p, place in self.at_end.items()
@@ -101,8 +104,10 @@ class _TimestampOffsets:
 
     def facts(self, partition: int, after_end: Iterable[Records], size: int | None) -> PartitionFacts:
         read = [records.get(partition) for records in after_end]
-        # One place that could not be read leaves the end unknown: it might have been the one that speaks against it.
-        whole = None if None in read else tuple(sorted({f for each in read for f in each or ()}, key=_offset))
+        # One unread sample leaves the end unproven: it might have shown an event before it.
+        samples_after_end = (
+            None if None in read else tuple(sorted({f for each in read for f in each or ()}, key=_offset))
+        )
         return PartitionFacts(
             earliest=self.earliest[partition],
             latest=self.latest[partition],
@@ -110,25 +115,25 @@ class _TimestampOffsets:
             first=self.first.get(partition),
             at_start=self.at_start.get(partition),
             at_end=self.at_end.get(partition),
-            after_end=whole,
+            after_end=samples_after_end,
             size=size,
         )
 
 
-def _offset(found: OffsetAtTime) -> int:
-    return found.offset
+def _offset(place: OffsetAtTime) -> int:
+    return place.offset
 
 
-def _settings(told: Mapping[str, str] | None) -> TopicSettings | None:
-    if told is None:
+def _settings(settings: Mapping[str, str] | None) -> TopicSettings | None:
+    if settings is None:
         return None
-    cleanup = frozenset(policy.strip() for policy in told["cleanup.policy"].split(",") if policy.strip())
+    cleanup = frozenset(policy.strip() for policy in settings["cleanup.policy"].split(",") if policy.strip())
     deletes = "delete" in cleanup
     return TopicSettings(
         cleanup=cleanup,
-        retention_ms=_limit(told["retention.ms"]) if deletes else None,
-        retention_bytes=_limit(told["retention.bytes"]) if deletes else None,
-        timestamps=told["message.timestamp.type"],
+        retention_ms=_limit(settings["retention.ms"]) if deletes else None,
+        retention_bytes=_limit(settings["retention.bytes"]) if deletes else None,
+        timestamps=settings["message.timestamp.type"],
     )
 
 
@@ -137,7 +142,7 @@ def _limit(text: str) -> int | None:
 
 
 def _markers_seen(samples: Iterable[Records], settings: TopicSettings | None) -> bool:
-    """Whether an offset is missing among records that were read in one go: in a log that is not compacted, a marker."""
+    """Whether consecutive records skip an offset, which in a log that is not compacted is a transaction marker."""
     if settings is None or "compact" in settings.cleanup:
         return False
     runs = (records for sample in samples for records in sample.values())

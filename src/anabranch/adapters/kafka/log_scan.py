@@ -1,6 +1,7 @@
-"""Reads the record batches of a range of offsets as the broker has them, for their headers: what a gap consists of.
+"""Fetches the record batches of a range of offsets and reads their headers, to explain offsets without a record.
 
-A batch can only be had whole, so a scan reads a range's bytes once more. It is done where an offset had no record.
+Brokers send whole batches, so a scan reads the bytes of the range a second time. It is used only where an offset had
+no record.
 """
 
 from __future__ import annotations
@@ -18,51 +19,51 @@ from anabranch.replay.gaps import FetchedBatches, LogEvidence, read_evidence
 
 PATIENCE = 30.0
 """Seconds without a batch after which a scan fails."""
-AGAIN_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 EMPTY_FETCHES = 3
-"""As many fetches without a batch below the last stable offset prove that there is none up to there."""
+"""This many consecutive empty fetches below the last stable offset prove that no batch follows up to it."""
 _WAIT_MS = 100
 _READ_COMMITTED = 1
 _BY_TOPIC_NAME = 12
-"""The last version of the request that names a topic by its name."""
+"""The last version of the fetch request that identifies a topic by name."""
 
 
 class ScanFailedError(Exception):
-    """The log could not be scanned, so that nothing is known of the gap."""
+    """The log could not be scanned; the gap stays unexplained."""
 
 
 @dataclass(frozen=True)
 class ScanPace:
-    """How much a scan fetches at once, and whom it tells of it."""
+    """The fetch size, and a callback after each fetch."""
 
     fetch_bytes: int = 2 << 20
     fetched: Callable[[int], object] = lambda _size: None
-    """Called with the size of each fetch; returns when the next one may be made."""
+    """Called with the size of each fetch; blocks until the next one is allowed."""
 
 
-FREELY = ScanPace()
+UNLIMITED = ScanPace()
 
 
 class LogScan:
-    """Scans partitions of one topic. It joins no group; quotas bind it by its client id."""
+    """Scans partitions of one topic. Joins no group; broker quotas apply by client id."""
 
     def __init__(self, client: Any, topic: str, pace: ScanPace) -> None:
         self.bytes = 0
-        """How much the brokers have sent."""
+        """Bytes received from the brokers."""
         self._client = client
         self._topic = topic
         self._pace = pace
         self._leaders: dict[int, int] = {}
 
     def evidence(self, partition: int, start: int, end: int) -> LogEvidence:
-        """What the log holds in [start, end), which must be below the last stable offset."""
+        """The log's content in [start, end), which must be below the last stable offset."""
         return read_evidence(self._fetched(partition, start, end), start, end)
 
     def _fetched(self, partition: int, start: int, end: int) -> Iterator[FetchedBatches]:
-        reached, empty, heard = start, 0, time.monotonic()
+        reached, empty, last_batch_at = start, 0, time.monotonic()
         while reached < end and empty < EMPTY_FETCHES:
             try:
-                answer = self._fetch_again_until(partition, reached, heard + PATIENCE)
+                answer = self._fetch_again_until(partition, reached, last_batch_at + PATIENCE)
             except python_client().errors.OffsetOutOfRangeError:
                 yield FetchedBatches((), (), self._log_start(partition))
                 return
@@ -70,7 +71,7 @@ class LogScan:
             aborted = tuple((each.producer_id, each.first_offset) for each in answer.aborted_transactions or ())
             yield FetchedBatches(batches, aborted, max(0, answer.log_start_offset))
             if batches:
-                reached, empty, heard = batches[-1].last + 1, 0, time.monotonic()
+                reached, empty, last_batch_at = batches[-1].last + 1, 0, time.monotonic()
             elif answer.last_stable_offset < end:
                 raise ScanFailedError(
                     f"partition {partition} is readable up to offset {answer.last_stable_offset} only, not {end}"
@@ -79,7 +80,7 @@ class LogScan:
                 empty += 1
 
     def _fetch_again_until(self, partition: int, offset: int, deadline: float) -> Any:
-        """The answer of one fetch. A broker that does not answer or is not the leader is asked again until then."""
+        """One fetch, retried until the deadline while a broker does not answer or is not the leader."""
         errors = python_client().errors
         while True:
             try:
@@ -90,12 +91,12 @@ class LogScan:
                 if not error.retriable or time.monotonic() > deadline:
                     raise ScanFailedError(f"partition {partition} at offset {offset}: {error!r}") from error
                 self._leaders.clear()
-                time.sleep(AGAIN_SECONDS)
+                time.sleep(RETRY_SECONDS)
 
     def _fetch(self, partition: int, offset: int) -> Any:
         from kafka.protocol.consumer import FetchRequest
 
-        asked = FetchRequest.FetchTopic.FetchPartition(
+        fetch = FetchRequest.FetchTopic.FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=self._pace.fetch_bytes
         )
         request = FetchRequest(
@@ -103,7 +104,7 @@ class LogScan:
             min_bytes=1,
             max_bytes=self._pace.fetch_bytes,
             isolation_level=_READ_COMMITTED,
-            topics=[FetchRequest.FetchTopic(topic=self._topic, partitions=[asked])],
+            topics=[FetchRequest.FetchTopic(topic=self._topic, partitions=[fetch])],
             min_version=FetchRequest.min_version_for_isolation_level(_READ_COMMITTED),
             max_version=_BY_TOPIC_NAME,
         )
@@ -111,14 +112,14 @@ class LogScan:
         answer = manager.run(manager.send, request, self._leader(partition))
         if answer.throttle_time_ms:
             time.sleep(answer.throttle_time_ms / 1000)
-        [found] = answer.responses[0].partitions
-        kind = python_client().errors.for_code(found.error_code)
+        [fetched] = answer.responses[0].partitions
+        kind = python_client().errors.for_code(fetched.error_code)
         if kind is not python_client().errors.NoError:
             raise kind(f"fetch of {self._topic}, partition {partition}, at offset {offset}")
-        size = len(found.records or b"")
+        size = len(fetched.records or b"")
         self.bytes += size
         self._pace.fetched(size)
-        return found
+        return fetched
 
     def _leader(self, partition: int) -> int:
         if partition not in self._leaders:
@@ -138,9 +139,9 @@ class LogScan:
 
 @contextmanager
 def log_scan(access: KafkaAccess, client_id: str, topic: str, pace: ScanPace) -> Iterator[LogScan]:
-    """A scan of the topic while the context lasts. Whatever keeps it from being done is a ScanFailedError."""
+    """A scanner of the topic. Raises ScanFailedError for any reason that prevents scanning."""
     if not can_log_in(access):
-        raise ScanFailedError("the client that reads batch headers can't log in with OAUTHBEARER")
+        raise ScanFailedError("the client that reads batch headers cannot log in with OAUTHBEARER")
     kafka = python_client()
     wait = {"bootstrap_timeout_ms": int(PATIENCE * 1000), "request_timeout_ms": int(PATIENCE * 1000)}
     try:
@@ -151,9 +152,9 @@ def log_scan(access: KafkaAccess, client_id: str, topic: str, pace: ScanPace) ->
 
 
 def scan_log(
-    access: KafkaAccess, client_id: str, topic: str, ranges: Mapping[int, tuple[int, int]], pace: ScanPace = FREELY
+    access: KafkaAccess, client_id: str, topic: str, ranges: Mapping[int, tuple[int, int]], pace: ScanPace = UNLIMITED
 ) -> tuple[dict[int, LogEvidence], int]:
-    """What the log holds in one range of each partition, and how many bytes were read for it."""
+    """The log's content in one range of each partition, and how many bytes were read."""
     with log_scan(access, client_id, topic, pace) as scan:
         evidence = {partition: scan.evidence(partition, *each) for partition, each in sorted(ranges.items())}
         return evidence, scan.bytes

@@ -1,7 +1,7 @@
-"""Reads a few records here and there, in no group: what lookups can't tell, records can.
+"""Reads small samples of records without a consumer group, for facts that offset lookups do not give.
 
-The C client looks for a group's coordinator even when it is only assigned partitions, which makes the broker create
-its offsets topic and needs rights on groups. The pure Python client reads with no group at all.
+The C client looks up a group coordinator even with assigned partitions, which makes the broker create its offsets
+topic and requires permissions on groups. The pure Python client reads without a group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Records = Mapping[int, tuple[OffsetAtTime, ...]]
 def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Sequence[Spans]) -> list[Records]:
     """For each sample, the first records of each partition's span, 200 at most; aborted ones too, markers never.
 
-    A partition that did not answer in time, or at all, is left out: nobody may take that for "no records".
+    A partition that did not answer in time is left out, which must not be read as "no records".
     """
     found: list[dict[int, tuple[OffsetAtTime, ...]]] = [{} for _ in samples]
     if not any(samples) or not can_log_in(access):
@@ -43,9 +43,9 @@ def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Seque
         "max_partition_fetch_bytes": _BYTES,
         "max_poll_records": 10 * RECORDS,
         "fetch_max_wait_ms": 100,
-        # How long it sleeps, twice at least, until it has heard where the partitions are.
+        # It sleeps this long at least twice before it knows the partitions' leaders.
         "retry_backoff_ms": 10,
-        # In Python a checksum takes 30 ms for a batch of a megabyte, and all that is looked at are offsets and times.
+        # A checksum in Python takes 30 ms per MB, and only offsets and timestamps are used.
         "check_crcs": False,
         "bootstrap_timeout_ms": int(SECONDS * 1000),
     }
@@ -57,7 +57,7 @@ def read_records(access: KafkaAccess, client_id: str, topic: str, samples: Seque
         finally:
             consumer.close()
     except kafka.errors.KafkaError:
-        # What was read before it failed is as good as it was; the rest stays unknown, and the plan says so.
+        # Samples read before the failure are valid; the others stay unknown, and the plan says so.
         return list(found)
     return list(found)
 
@@ -71,7 +71,7 @@ def _read(consumer: Any, topic: str, spans: Spans, found: dict[int, tuple[Offset
     deadline = time.monotonic() + SECONDS
     while reading and time.monotonic() < deadline:
         for place, records in consumer.poll(timeout_ms=200).items():
-            # A partition that is done goes on being read, and ignored: pausing it here holds up the others.
+            # A finished partition is read on and ignored: pausing it would delay the others.
             end = places[place][1]
             reading.get(place, []).extend(OffsetAtTime(r.offset, r.timestamp) for r in records if r.offset < end)
         for place in list(reading):

@@ -1,4 +1,4 @@
-"""Explains the offsets of a slice that had no record by scanning the log, or fails the slice."""
+"""Explains the offsets of a slice that had no record by the log's batch headers, or fails the slice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.log_scan import FREELY, ScanFailedError, ScanPace, scan_log
+from anabranch.adapters.kafka.log_scan import UNLIMITED, ScanFailedError, ScanPace, scan_log
 from anabranch.plan.plan import PlannedSource
 from anabranch.plan.slices import Offsets, Slice
 from anabranch.replay.gaps import Gap, LogEvidence, Unexplained, explain_gap
@@ -19,13 +19,13 @@ class SliceGaps:
     client_id: str
     source: PlannedSource
     run_id: str
-    pace: ScanPace = FREELY
+    pace: ScanPace = UNLIMITED
 
     def explain(self, slice_: Slice, counted: Mapping[int, int]) -> tuple[dict[int, Gap], int]:
-        """The gap of each partition that has one, and how many bytes were read to explain it; free without a gap.
+        """The gap of each partition that has one, and how many bytes were read to explain them (0 without a gap).
 
-        Raises LedgerError for a record that is in the log and was not counted, for offsets that nothing in the log
-        explains, and where the log could not be scanned.
+        Raises LedgerError if the log has a record that was not counted, if it does not explain an offset, or if it
+        could not be scanned.
         """
         short = {p: (start, end) for p, (start, end) in slice_.offsets.items() if counted[p] < end - start}
         if not short:
@@ -38,8 +38,9 @@ class SliceGaps:
             return scan_log(self.kafka, self.client_id, self.source.topic, short, self.pace)
         except ScanFailedError as failed:
             raise LedgerError(
-                f"Slice {slice_.id}: offsets of partitions {sorted(short)} had no record, and the record batch headers "
-                "that explain them could not be read.",
+                f"Slice {slice_.id}: fewer records than offsets in partitions {sorted(short)}, and the record batch "
+                f"headers "
+                "that could explain it were not readable.",
                 state=UNSTAGED,
                 command=f"anabranch retry {self.run_id}",
                 slice=slice_.id,
@@ -49,9 +50,9 @@ class SliceGaps:
     def _gap(self, slice_: Slice, partition: int, counted: int, evidence: LogEvidence) -> Gap:
         gap = explain_gap(counted, evidence, compacted_topic=bool(self.source.compacted))
         if isinstance(gap, Unexplained) or gap.lost:
-            why = gap.what if isinstance(gap, Unexplained) else _deleted(evidence)
+            reason = gap.what if isinstance(gap, Unexplained) else _deleted(evidence)
             raise LedgerError(
-                f"Slice {slice_.id}, partition {partition}, offsets [{evidence.start}, {evidence.end}): {why}.",
+                f"Slice {slice_.id}, partition {partition}, offsets [{evidence.start}, {evidence.end}): {reason}.",
                 state=UNSTAGED,
                 command=f"anabranch retry {self.run_id}",
                 slice=slice_.id,

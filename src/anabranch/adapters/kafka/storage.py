@@ -1,4 +1,4 @@
-"""Measures where a plan's offsets lie and how they read: a few megabytes are read, in no group, and thrown away."""
+"""Measures where a plan's offsets are stored and how fast they are read, by reading a few megabytes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from datetime import timedelta
 
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.bounded import ReadRefusedError, bounded_reader, messages
-from anabranch.adapters.kafka.python_client import can_log_in, python_client
-from anabranch.adapters.kafka.sizes import partition_sizes
+from anabranch.adapters.kafka.python_client import can_log_in, partition_sizes, python_client
 from anabranch.adapters.kafka.topics import Topic, offset_ranges, topic_settings
 from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.plan.offsets.intervals import common, union, width
@@ -35,41 +34,43 @@ def measure_storage(access: KafkaAccess, client_id: str, topic: Topic, ranges: R
     client = access.client(client_id)
     settings = topic_settings(client, topic.name)
     probed = _probe(client, topic.name, ranges, time.monotonic)
-    told = settings or {}
-    deletes = "delete" in told.get("cleanup.policy", "")
+    known = settings or {}
+    deletes = "delete" in known.get("cleanup.policy", "")
     return StoragePath(
         offsets=offsets_in(ranges),
-        tiered=_tiered(access, client_id, topic.name, ranges) if settings is None or _may_be_tiered(told) else 0,
+        tiered=_tiered(access, client_id, topic.name, ranges) if settings is None or _may_be_tiered(known) else 0,
         bytes=_bytes(access, client_id, topic, ranges),
         read_bytes=probed.bytes,
         read_seconds=round(probed.seconds, 3),
         refused=probed.refused,
         first_ms=probed.first_ms,
         settings_seen=settings is not None,
-        retention_ms=_limit(told, "retention.ms") if deletes else None,
-        retention_bytes=_limit(told, "retention.bytes") if deletes else None,
+        retention_ms=_limit(known, "retention.ms") if deletes else None,
+        retention_bytes=_limit(known, "retention.bytes") if deletes else None,
     )
 
 
 def _tiered(access: KafkaAccess, client_id: str, topic: str, ranges: Ranges) -> int | None:
-    """How many of the offsets come before the first that is on a broker's own disk; None: nobody says."""
+    """How many of the offsets precede the first one on a broker's local disk; None if unknown."""
     if not can_log_in(access):
         return None
     kafka = python_client()
     from kafka.admin import OffsetSpec
 
-    asked = {kafka.TopicPartition(topic, number): OffsetSpec.EARLIEST_LOCAL for number in ranges}
+    request = {kafka.TopicPartition(topic, number): OffsetSpec.EARLIEST_LOCAL for number in ranges}
     try:
-        with kafka.KafkaAdminClient(**access.kafka_python(client_id)) as asking:
-            local = {place.partition: found.offset for place, found in asking.list_partition_offsets(asked).items()}
+        with kafka.KafkaAdminClient(**access.kafka_python(client_id)) as cluster:
+            local = {
+                place.partition: result.offset for place, result in cluster.list_partition_offsets(request).items()
+            }
     except kafka.errors.KafkaError:
-        # Brokers before 3.9 don't know the question. The gate is yellow then, and says what is not known.
+        # Brokers before 3.9 do not support this request. The gate is then yellow and says what is unknown.
         return None
     return sum(width(common(each, union([(0, max(0, local[number]))]))) for number, each in ranges.items())
 
 
 def _bytes(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) -> int | None:
-    """Each partition's size by the share of its offsets that is read; None: the cluster does not say."""
+    """Each partition's size times the share of its offsets in the plan; None if the cluster does not show sizes."""
     sizes = partition_sizes(access, client_id, topic.name, topic.partitions)
     if any(number not in sizes for number in ranges):
         return None
@@ -79,7 +80,7 @@ def _bytes(access: KafkaAccess, client_id: str, topic: Topic, ranges: Ranges) ->
 
 
 def _probe(client: Mapping[str, str], topic: str, ranges: Ranges, clock: Callable[[], float]) -> _Probed:
-    """From the first offset of each partition on, until enough was read, nothing is left, or time is up."""
+    """Read from each partition's first offset until 4 MiB are read, the range ends, or 3 s are over."""
     spans = {number: (each[0][0], each[-1][1]) for number, each in ranges.items()}
     size, first, seen = 0, _FAR_AHEAD_MS, set[int]()
     begun = last = clock()
@@ -97,10 +98,10 @@ def _probe(client: Mapping[str, str], topic: str, ranges: Ranges, clock: Callabl
     return _Probed(size, last - begun, first if size else None)
 
 
-def _may_be_tiered(told: Mapping[str, str]) -> bool:
-    return told.get("remote.storage.enable", "false") == "true"
+def _may_be_tiered(settings: Mapping[str, str]) -> bool:
+    return settings.get("remote.storage.enable", "false") == "true"
 
 
-def _limit(told: Mapping[str, str], name: str) -> int | None:
-    number = int(told[name])
+def _limit(settings: Mapping[str, str], name: str) -> int | None:
+    number = int(settings[name])
     return None if number < 0 else number

@@ -1,4 +1,4 @@
-"""Looks at all topics of a cluster at once: settings, offsets, first records, sizes and growth, in a few requests."""
+"""Reads settings, offsets, oldest records, sizes and growth of all topics of a cluster, in a few requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from anabranch.adapters.kafka.access import KafkaAccess
-from anabranch.adapters.kafka.sizes import sizes_of
-from anabranch.adapters.kafka.topics import AGAIN_SECONDS, SECONDS, admin, passing, unreachable
+from anabranch.adapters.kafka.python_client import sizes_of
+from anabranch.adapters.kafka.topics import RETRY_SECONDS, SECONDS, admin, retriable_codes, unreachable
 from anabranch.plan.target_range import EPOCH
 from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic
 
@@ -19,29 +19,30 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "anabranch-retention"
 PATIENCE = 5.0
-"""Seconds for which partitions without a leader are asked again."""
+"""Seconds for which lookups of partitions without a leader are retried."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def survey_topics(
     access: KafkaAccess, *, now: datetime, watched: timedelta, only: Iterable[str] | None = None
 ) -> tuple[KeptTopic, ...]:
-    """Every topic but Kafka's own, or those of `only` that are there. Growth is counted over the time `watched`."""
+    """All topics but Kafka's internal ones, or the existing ones of `only`. Growth is counted over the time
+    `watched`."""
     from confluent_kafka import KafkaException
 
     client = access.client(CLIENT_ID)
     cluster = admin(client)
     try:
-        there = {name for name in cluster.list_topics(timeout=SECONDS).topics if not name.startswith("__")}
-        names = sorted(there if only is None else there & set(only))
-        found = _described(cluster, names)
+        existing = {name for name in cluster.list_topics(timeout=SECONDS).topics if not name.startswith("__")}
+        names = sorted(existing if only is None else existing & set(only))
+        topics = _described(cluster, names)
     except KafkaException as error:
         raise unreachable(client) from error
-    if not found:
+    if not topics:
         return ()
-    places = _SurveyOffsets.ask(cluster, found, (now - watched - EPOCH) // _MILLISECOND)
-    keeping = _keeping(cluster, found)
-    sizes = sizes_of(access, CLIENT_ID, {name: _numbers(topic) for name, topic in found.items()})
+    places = _SurveyOffsets.ask(cluster, topics, (now - watched - EPOCH) // _MILLISECOND)
+    keeping = _keeping(cluster, topics)
+    sizes = sizes_of(access, CLIENT_ID, {name: _numbers(topic) for name, topic in topics.items()})
     return tuple(
         KeptTopic(
             name=name,
@@ -52,12 +53,12 @@ def survey_topics(
             now=now,
             watched=watched,
         )
-        for name, topic in found.items()
+        for name, topic in topics.items()
     )
 
 
 def _described(cluster: AdminClient, names: list[str]) -> dict[str, Any]:
-    """By name; a topic that was deleted meanwhile is left out."""
+    """Topic descriptions by name; a topic deleted since the listing is left out."""
     from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
     found = {}
@@ -77,7 +78,7 @@ def _numbers(topic: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _SurveyOffsets:
-    """Answers by topic and partition. What could not be asked is missing."""
+    """Offsets by topic and partition. A failed lookup is missing."""
 
     earliest: Mapping[tuple[str, int], Any]
     latest: Mapping[tuple[str, int], Any]
@@ -86,9 +87,9 @@ class _SurveyOffsets:
 
     @classmethod
     def ask(cls, cluster: AdminClient, topics: Mapping[str, Any], since: int) -> _SurveyOffsets:
-        """Four requests for all partitions, all under way before the first is waited for.
+        """Four requests for all partitions, sent before the first answer is awaited.
 
-        A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
+        Lookups of partitions without a leader are retried for 5 s.
         """
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec
@@ -110,10 +111,10 @@ class _SurveyOffsets:
             missing = [_take(answers, into) for answers, into in zip(asked, found, strict=True)]
             if not any(missing) or time.monotonic() > deadline:
                 return cls(*found)
-            time.sleep(AGAIN_SECONDS)
+            time.sleep(RETRY_SECONDS)
 
     def of(self, name: str, numbers: Iterable[int], sizes: Mapping[int, int]) -> dict[int, KeptPartition] | None:
-        """None if any answer of the topic is missing: half of it would look like a topic that has lost records."""
+        """None if any lookup of the topic is missing: partial data would look like lost records."""
         partitions = {}
         for number in numbers:
             at = (name, number)
@@ -131,24 +132,24 @@ class _SurveyOffsets:
 
 
 def _take(answers: Mapping[Any, Any], into: dict[tuple[str, int], Any]) -> list[Any]:
-    """Keep what was answered; returns what may be answered a moment later.
+    """Store the answers; return the places to retry.
 
-    What is refused stays missing, which the audit tells as not known: one topic must not hide all others.
+    A refused lookup stays missing, and the audit reports that topic as unknown: one topic must not hide the others.
     """
     from confluent_kafka import KafkaException
 
-    again = []
+    retry = []
     for place, answer in answers.items():
         try:
             into[place.topic, place.partition] = answer.result()
         except KafkaException as error:
-            if error.args[0].code() in passing():
-                again.append(place)
-    return again
+            if error.args[0].code() in retriable_codes():
+                retry.append(place)
+    return retry
 
 
 def _keeping(cluster: AdminClient, topics: Iterable[str]) -> dict[str, Keeping]:
-    """One request for all; a topic whose settings this user may not see is left out."""
+    """Settings by topic, in one request; a topic whose settings this user may not read is left out."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType
 
@@ -156,15 +157,15 @@ def _keeping(cluster: AdminClient, topics: Iterable[str]) -> dict[str, Keeping]:
     found = {}
     for resource, answer in cluster.describe_configs(asked, request_timeout=SECONDS).items():
         try:
-            told = {key: entry.value for key, entry in answer.result().items()}
+            settings = {key: entry.value for key, entry in answer.result().items()}
         except KafkaException:
             continue
         found[resource.name] = Keeping(
-            cleanup=frozenset(policy.strip() for policy in told["cleanup.policy"].split(",") if policy.strip()),
-            retention_ms=_limit(told["retention.ms"]),
-            retention_bytes=_limit(told["retention.bytes"]),
-            compaction_lag_ms=int(told["min.compaction.lag.ms"]),
-            remote=told.get("remote.storage.enable") == "true",
+            cleanup=frozenset(policy.strip() for policy in settings["cleanup.policy"].split(",") if policy.strip()),
+            retention_ms=_limit(settings["retention.ms"]),
+            retention_bytes=_limit(settings["retention.bytes"]),
+            compaction_lag_ms=int(settings["min.compaction.lag.ms"]),
+            remote=settings.get("remote.storage.enable") == "true",
         )
     return found
 

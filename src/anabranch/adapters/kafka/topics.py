@@ -1,20 +1,22 @@
-"""What a topic is and where it begins and ends, asked of the cluster without joining any group."""
+"""Topics: identity, settings, offsets and density, read without joining a group."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from anabranch.contract.partitioning import Density
 from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, OffsetSpec
 
 SECONDS = 10
-"""How long one question may take. A cluster that does not answer is to be named within fifteen seconds."""
-AGAIN_SECONDS = 0.2
+"""Timeout of one request: a cluster that does not answer must be reported within 15 seconds."""
+RETRY_SECONDS = 0.2
 
 
 class KafkaUnreachableError(AnabranchError):
@@ -29,7 +31,7 @@ class TopicMissingError(AnabranchError):
 class Topic:
     name: str
     uuid: str
-    """Another one under the same name means the topic was deleted and made again: other data, same offsets."""
+    """A different UUID under the same name means that the topic was recreated: other records at the same offsets."""
     partitions: tuple[int, ...]
 
 
@@ -37,13 +39,13 @@ class Topic:
 class PartitionOffset:
     offset: int
     timestamp: int
-    """In milliseconds; -1 where the broker was not asked by time."""
+    """In milliseconds; -1 unless the lookup was by time."""
 
 
 def admin(client: Mapping[str, str]) -> AdminClient:
-    """An admin client that keeps its connection chatter to itself.
+    """An admin client that logs nothing.
 
-    Keep it in a variable until its answers are there: a client that nobody holds is closed, and its requests with it.
+    Keep a reference until its futures are done: a garbage-collected client is closed, and its requests never finish.
     """
     from confluent_kafka.admin import AdminClient
 
@@ -53,15 +55,16 @@ def admin(client: Mapping[str, str]) -> AdminClient:
 def describe_topic(client: Mapping[str, str], name: str) -> Topic:
     from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
-    asking = admin(client)
+    cluster = admin(client)
     try:
-        found = asking.describe_topics(TopicCollection([name]), request_timeout=SECONDS)[name].result()
+        found = cluster.describe_topics(TopicCollection([name]), request_timeout=SECONDS)[name].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissingError(
-                f"There is no topic {name}.",
+                f"Topic {name} does not exist.",
                 state=NOTHING_CHANGED,
-                hint="check the name in the pipeline's source, and the context in use (`anabranch check`)",
+                command="anabranch check",
+                hint="Check source.topic in the pipeline and the context in use",
                 topic=name,
             ) from error
         raise unreachable(client) from error
@@ -69,7 +72,7 @@ def describe_topic(client: Mapping[str, str], name: str) -> Topic:
 
 
 def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[int, int]]:
-    """[earliest, latest) of every partition as it stands now, as a reader of committed records sees it."""
+    """[earliest, last stable offset) of every partition now."""
     from confluent_kafka.admin import OffsetSpec
 
     earliest = list_offsets(client, topic, OffsetSpec.earliest())
@@ -80,32 +83,32 @@ def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[in
 def list_offsets(
     client: Mapping[str, str], topic: Topic, spec: OffsetSpec, *, committed: bool = True
 ) -> dict[int, PartitionOffset]:
-    """Where `spec` is in every partition; an offset of -1 means that there is no such place.
+    """The offset of `spec` in every partition; -1 if there is none.
 
-    A partition whose leader is being chosen, since it is new or a broker has gone, is asked again for a while.
+    Retries while a partition has no leader, because it is new or its broker is down.
     """
     from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 
-    asking = admin(client)
-    # A client that is asked for offsets before it knows the topic's leaders now and then waits a second or three.
-    asking.describe_topics(TopicCollection([topic.name]), request_timeout=SECONDS)[topic.name].exception()
+    cluster = admin(client)
+    # Without this the client sometimes waits 1 to 3 s for the topic's leaders.
+    cluster.describe_topics(TopicCollection([topic.name]), request_timeout=SECONDS)[topic.name].exception()
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    asked = {TopicPartition(topic.name, p): spec for p in topic.partitions}
+    request = {TopicPartition(topic.name, p): spec for p in topic.partitions}
     deadline = time.monotonic() + SECONDS
     while True:
         try:
-            futures = asking.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
+            futures = cluster.list_offsets(request, isolation_level=level, request_timeout=SECONDS)
             found = {tp.partition: future.result() for tp, future in futures.items()}
         except KafkaException as error:
-            if error.args[0].code() not in passing() or time.monotonic() > deadline:
+            if error.args[0].code() not in retriable_codes() or time.monotonic() > deadline:
                 raise unreachable(client) from error
-            time.sleep(AGAIN_SECONDS)
+            time.sleep(RETRY_SECONDS)
         else:
             return {p: PartitionOffset(place.offset, place.timestamp) for p, place in found.items()}
 
 
-def passing() -> frozenset[int]:
-    """The codes of errors that go away by themselves, once a partition has its leader and everybody knows."""
+def retriable_codes() -> frozenset[int]:
+    """Codes of errors that pass once a partition has a leader and the brokers know it."""
     from confluent_kafka import KafkaError
 
     return frozenset(
@@ -119,12 +122,12 @@ def passing() -> frozenset[int]:
 
 
 def topic_settings(client: Mapping[str, str], name: str) -> dict[str, str] | None:
-    """The topic's settings, defaults included; None if this user may not see them."""
+    """The topic's settings with defaults; None if this user may not read them."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    asking = admin(client)
-    [future] = asking.describe_configs([ConfigResource(ResourceType.TOPIC, name)], request_timeout=SECONDS).values()
+    cluster = admin(client)
+    [future] = cluster.describe_configs([ConfigResource(ResourceType.TOPIC, name)], request_timeout=SECONDS).values()
     try:
         found = future.result()
     except KafkaException as error:
@@ -138,7 +141,25 @@ def unreachable(client: Mapping[str, str]) -> KafkaUnreachableError:
     bootstrap = client.get("bootstrap.servers", "")
     return KafkaUnreachableError(
         f"Kafka at {bootstrap} did not answer.",
-        state="The request only reads; it changed nothing.",
-        hint="`anabranch dev status` for the embedded broker, `anabranch doctor` for any other",
+        state="The request only reads. Nothing was changed.",
+        command="anabranch doctor",
+        hint="`anabranch dev status` shows the embedded broker",
         bootstrap=bootstrap,
     )
+
+
+def density_of(client: Mapping[str, str], topic: Topic) -> Density | None:
+    """How many records the topic has over how much time, by the timestamps of its first and newest record.
+
+    None if it has no records. Only looks up offsets and reads no record.
+    """
+    from confluent_kafka.admin import OffsetSpec
+
+    first = list_offsets(client, topic, OffsetSpec.for_timestamp(0))
+    newest = list_offsets(client, topic, OffsetSpec.max_timestamp())
+    starts = [place.timestamp for place in first.values() if place.offset >= 0]
+    ends = [place.timestamp for place in newest.values() if place.offset >= 0]
+    if not starts or not ends:
+        return None
+    records = sum(end - start for start, end in offset_ranges(client, topic).values())
+    return Density(records, timedelta(milliseconds=max(0, max(ends) - min(starts))))

@@ -1,4 +1,4 @@
-"""Appends to the audit chain and reads it back."""
+"""Appends to the audit chain and reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 from anabranch.adapters.sql.schema import audit, audit_head
 from anabranch.runs.audit import Anchor, AuditRecord, record_hash
 from anabranch.runs.canonical import canonical_mapping, instant_text
-from anabranch.runs.run import require_words
+from anabranch.runs.run import require_printable
 from anabranch.runs.states import State
 
 
@@ -27,13 +27,13 @@ def append(
     epoch: int | None = None,
     details: Mapping[str, object] | None = None,
 ) -> AuditRecord:
-    """Add one record in the caller's transaction.
+    """Append one record in the caller's transaction.
 
-    The head row is locked until that transaction ends, which makes appending one at a time and the chain one line.
-    It is the last lock that any transaction takes, so that two can't wait for each other.
+    The head row is locked until the transaction ends, so records are appended one at a time and the chain cannot
+    fork. It is the last lock that any transaction takes, which excludes a deadlock.
     """
-    require_words("actor", actor)
-    require_words("action", action)
+    require_printable("actor", actor)
+    require_printable("action", action)
     head = connection.execute(select(audit_head.c.seq, audit_head.c.hash).with_for_update()).one()
     unhashed = AuditRecord(
         seq=head.seq + 1,
@@ -60,8 +60,8 @@ def read_head(connection: Connection) -> Anchor | None:
 
 
 def read_records(connection: Connection, query: Select[tuple[object, ...]] | None = None) -> Iterator[AuditRecord]:
-    """Records in the order of the chain, a thousand at a time, so that a long chain fits in memory."""
-    chosen = (select(audit) if query is None else query).order_by(audit.c.seq)
-    with connection.execution_options(yield_per=1000).execute(chosen) as rows:
+    """Records in the order of the chain, fetched 1,000 at a time, so that a long chain fits in memory."""
+    ordered = (select(audit) if query is None else query).order_by(audit.c.seq)
+    with connection.execution_options(yield_per=1000).execute(ordered) as rows:
         for row in rows:
             yield AuditRecord(**row._mapping)

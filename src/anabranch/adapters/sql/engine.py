@@ -1,4 +1,4 @@
-"""Opens SQLite or PostgreSQL so that both behave alike: explicit transactions, one writer at a time per row."""
+"""Opens SQLite or PostgreSQL with explicit transactions and one writer at a time per row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-from anabranch.adapters.sql.faults import told_as_ours
+from anabranch.adapters.sql.errors import store_errors
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _BUSY_SECONDS = 30
-"""How long a SQLite writer waits for another one."""
+"""How long a SQLite writer waits for the write lock."""
 
 _BEGIN = "anabranch_begin"
-"""The execution option that says how a SQLite transaction begins."""
+"""Execution option: the statement that begins a SQLite transaction."""
 
 
 class StoreUrlError(AnabranchError):
@@ -26,40 +26,40 @@ class StoreUrlError(AnabranchError):
 
 
 def parse_url(url: str | URL) -> URL:
-    """A SQLite file or a PostgreSQL database, whichever driver the URL names; anything else is refused."""
+    """The URL of a SQLite file or a PostgreSQL database with our driver. Raises StoreUrlError for any other."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        # The cause is left out on purpose: it may quote the part of the URL that holds the password.
-        raise _url_error("The database URL can't be read.") from None
+        # No cause: its text may quote the part of the URL that has the password.
+        raise _url_error("The database URL is malformed.") from None
     match parsed.get_backend_name():
         case "sqlite" if parsed.database and parsed.database != ":memory:":
             return parsed.set(drivername="sqlite+pysqlite")
         case "sqlite":
-            raise _url_error("A control database in memory would forget every run at the end of the command.")
+            raise _url_error("An in-memory control database would lose every run when the command ends.")
         case "postgresql" | "postgres":
             return parsed.set(drivername="postgresql+psycopg")
         case other:
-            raise _url_error(f"The control database can be SQLite or PostgreSQL, not {other}.")
+            raise _url_error(f"The control database must be SQLite or PostgreSQL, not {other}.")
 
 
 def _url_error(what: str) -> StoreUrlError:
     return StoreUrlError(
         what,
         state=NOTHING_CHANGED,
-        hint="write sqlite:///path/to/file.db or postgresql://user@host/database",
+        hint="Write sqlite:///path/to/file.db or postgresql://user@host/database",
     )
 
 
 def is_missing_file(url: URL) -> bool:
-    """Whether the URL means a SQLite file that isn't there. Connecting would create it, which looking must not."""
+    """Whether the URL names a SQLite file that does not exist. Connecting would create it."""
     if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
         return False
     return not Path(url.database).exists()
 
 
 def make_engine(url: URL) -> Engine:
-    """An engine for one of the two; no connection is made yet."""
+    """An engine for the URL. Opens no connection yet."""
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _BUSY_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -74,10 +74,10 @@ def make_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    # Python's driver would begin transactions by itself, late and for some statements only; we begin them.
+    # Python's driver would begin transactions implicitly, and only for some statements; _begin_sqlite does it.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    # An intent that is lost at a power cut is an act that nobody can look up: every commit reaches the disk.
+    # Every commit must reach the disk: without its intent, an act could not be looked up after a power failure.
     connection.execute("PRAGMA synchronous = FULL")
 
 
@@ -89,24 +89,24 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """One transaction that changes something; rolled back by any exception."""
-    # A writer asks SQLite for the write lock at once and waits for it. Begun as a reader it could not wait later on:
-    # SQLite refuses to promote a reader whose view is out of date ("database is locked", without delay).
-    with told_as_ours(engine.url), engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"}).begin() as connection:
+    """One write transaction; rolled back by any exception."""
+    # BEGIN IMMEDIATE takes SQLite's write lock first and waits for it. A transaction that begins as a reader cannot
+    # wait later: SQLite fails at once ("database is locked") if its snapshot is out of date.
+    with store_errors(engine.url), engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"}).begin() as connection:
         yield connection
 
 
 @contextmanager
 def outside_transactions(engine: Engine) -> Iterator[Connection]:
-    """For the few settings of a SQLite file that no transaction may change."""
-    with told_as_ours(engine.url), engine.execution_options(**{_BEGIN: ""}).connect() as connection:
+    """For SQLite settings that cannot be changed in a transaction."""
+    with store_errors(engine.url), engine.execution_options(**{_BEGIN: ""}).connect() as connection:
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """One transaction that sees a single state of the database throughout."""
+    """One transaction that reads a single snapshot of the database."""
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with told_as_ours(engine.url), engine.begin() as connection:
+    with store_errors(engine.url), engine.begin() as connection:
         yield connection

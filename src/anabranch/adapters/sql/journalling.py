@@ -1,4 +1,4 @@
-"""Writes intents and their outcomes, each once, however often it is told to."""
+"""Records intents and their outcomes. Idempotent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 
-from anabranch.adapters.sql.leasing import fence
+from anabranch.adapters.sql.leasing import check_epoch
 from anabranch.adapters.sql.rows import document, entry_from, find_intent
 from anabranch.adapters.sql.schema import journal
 from anabranch.runs.canonical import canonical_mapping, instant_text
 from anabranch.runs.journal import IntentConflictError, IntentUnknownError, JournalEntry, Outcome, intent_id
-from anabranch.runs.run import require_words
+from anabranch.runs.run import require_printable
 
 
 def record_intent(
@@ -24,18 +24,18 @@ def record_intent(
     intent: str | None,
     now: datetime,
 ) -> JournalEntry:
-    require_words("step", step)
-    chosen = intent_id(run_id, epoch, step) if intent is None else intent
-    require_words("intent", chosen)
-    fence(connection, run_id, epoch)
-    spelled = canonical_mapping(details)
-    entry = find_intent(connection, chosen)
+    require_printable("step", step)
+    intent_key = intent_id(run_id, epoch, step) if intent is None else intent
+    require_printable("intent", intent_key)
+    check_epoch(connection, run_id, epoch)
+    details_text = canonical_mapping(details)
+    entry = find_intent(connection, intent_key)
     if entry is None:
-        row = {"id": chosen, "run_id": run_id, "epoch": epoch, "step": step}
-        connection.execute(insert(journal).values(**row, details=spelled, intended_at=instant_text(now)))
-        return _get(connection, chosen)
-    if (entry.run_id, entry.step, entry.details) != (run_id, step, document(spelled)):
-        raise IntentConflictError(entry, f"the intent of {step} in run {run_id} with these details")
+        row = {"id": intent_key, "run_id": run_id, "epoch": epoch, "step": step}
+        connection.execute(insert(journal).values(**row, details=details_text, intended_at=instant_text(now)))
+        return _get(connection, intent_key)
+    if (entry.run_id, entry.step, entry.details) != (run_id, step, document(details_text)):
+        raise IntentConflictError(entry, f"intent of {step} in run {run_id} with other details")
     return entry
 
 
@@ -48,13 +48,13 @@ def record_outcome(
     now: datetime,
 ) -> JournalEntry:
     run_id = _get(connection, intent).run_id
-    fence(connection, run_id, epoch)
-    # Read again behind the fence: until then another holder may have settled it.
+    check_epoch(connection, run_id, epoch)
+    # Read again after the epoch check: another holder may have recorded the outcome before.
     entry = _get(connection, intent)
     if entry.outcome is outcome:
         return entry
     if not entry.is_open:
-        raise IntentConflictError(entry, f"the outcome {outcome.value}")
+        raise IntentConflictError(entry, f"outcome {outcome.value}")
     connection.execute(
         update(journal)
         .where(journal.c.id == intent)

@@ -1,4 +1,4 @@
-"""Gives leases out, takes them back, and refuses whoever writes under a spent epoch."""
+"""Acquires, renews and releases leases, and refuses changes under a superseded epoch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from anabranch.adapters.sql.rows import get_lease
 from anabranch.adapters.sql.schema import leases
 from anabranch.runs.canonical import instant_text
 from anabranch.runs.lease import Lease, LeaseHeldError, SupersededError
-from anabranch.runs.run import require_words
+from anabranch.runs.run import require_printable
 
 
-def fence(connection: Connection, run_id: str, epoch: int) -> Lease:
-    """Refuse unless `epoch` is the one that may write now; from here to the end of the transaction it stays so."""
+def check_epoch(connection: Connection, run_id: str, epoch: int) -> Lease:
+    """Raise SupersededError unless `epoch` is current. It stays current until the transaction ends (row lock)."""
     lease = get_lease(connection, run_id, lock=True)
     if lease.epoch != epoch or lease.holder is None:
         raise SupersededError(lease, epoch)
@@ -26,7 +26,7 @@ def fence(connection: Connection, run_id: str, epoch: int) -> Lease:
 def acquire(
     connection: Connection, run_id: str, holder: str, ttl: timedelta, now: datetime, *, actor: str, take_over: bool
 ) -> Lease:
-    require_words("holder", holder)
+    require_printable("holder", holder)
     _require_positive(ttl)
     former = get_lease(connection, run_id, lock=True)
     held_by_another = former.held_by_another(holder, now)
@@ -46,15 +46,15 @@ def acquire(
 
 
 def renew(connection: Connection, run_id: str, epoch: int, ttl: timedelta, now: datetime) -> Lease:
-    # Not audited: a heartbeat changes neither who may write nor what is written.
+    # Not audited: a renewal changes neither the holder nor any data.
     _require_positive(ttl)
-    lease = fence(connection, run_id, epoch)
+    lease = check_epoch(connection, run_id, epoch)
     expires_at = now + ttl if lease.expires_at is None else max(lease.expires_at, now + ttl)
     return _store(connection, replace(lease, expires_at=expires_at))
 
 
 def release(connection: Connection, run_id: str, epoch: int, now: datetime, *, actor: str) -> Lease:
-    lease = fence(connection, run_id, epoch)
+    lease = check_epoch(connection, run_id, epoch)
     details = {"holder": lease.holder}
     chain.append(connection, now, actor=actor, action="lease.release", run_id=run_id, epoch=epoch, details=details)
     return _store(connection, replace(lease, holder=None, expires_at=None))
@@ -75,4 +75,4 @@ def _store(connection: Connection, lease: Lease) -> Lease:
 
 def _require_positive(ttl: timedelta) -> None:
     if ttl <= timedelta(0):
-        raise ValueError(f"a lease needs a time to live, not {ttl}")
+        raise ValueError(f"a lease needs a positive duration, not {ttl}")

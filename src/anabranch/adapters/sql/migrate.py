@@ -1,4 +1,4 @@
-"""Brings a database to the present schema, once, however many processes ask for it at the same time."""
+"""Migrates a database to the current schema. Safe to call from several processes at once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 _ADVISORY_LOCK = 0x616E6162
-"""Held on PostgreSQL while migrating. Any number does, as long as it never changes."""
+"""Key of the PostgreSQL advisory lock held while migrating. It must never change."""
 
 
 def migrate(url: str | URL) -> SchemaVersion:
-    """Create or upgrade the schema and return the version it had before. A newer one is refused."""
+    """Create or upgrade the schema; return its version before. Raises StoreNewerError for a newer one."""
     engine = make_engine(parse_url(url))
     try:
         return migrate_engine(engine)
@@ -26,8 +26,8 @@ def migrate(url: str | URL) -> SchemaVersion:
         engine.dispose()
 
 
-def is_current(url: str | URL) -> SchemaVersion:
-    """Look without touching: `.standing` says whether the schema is current, absent, behind or newer."""
+def schema_version_at(url: str | URL) -> SchemaVersion:
+    """The schema version of the database at `url`. Reads only: a missing SQLite file is not created."""
     parsed = parse_url(url)
     if is_missing_file(parsed):
         return SchemaVersion(None, VERSIONS[-1])
@@ -39,30 +39,30 @@ def is_current(url: str | URL) -> SchemaVersion:
 
 
 def migrate_engine(engine: Engine) -> SchemaVersion:
-    """`migrate` for an engine that is already there."""
+    """`migrate` for an open engine."""
     before = schema_version(engine)
-    if before.standing is SchemaStatus.NEWER:
+    if before.status is SchemaStatus.NEWER:
         raise StoreNewerError(before, engine.url.render_as_string(hide_password=True))
-    if before.standing is SchemaStatus.CURRENT:
+    if before.status is SchemaStatus.CURRENT:
         return before
     if engine.dialect.name == "sqlite":
         _set_wal(engine)
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        # Whoever waited here for another migrator finds the work done: alembic reads the version again.
+        # A process that waited for another migration here finds it done: alembic reads the version again.
         _upgrade(connection)
     return before
 
 
 def _set_wal(engine: Engine) -> None:
-    """Let readers go on while one writes. SQLite remembers it in the file, and changes it in no transaction."""
+    """Let readers continue while one process writes. Stored in the file; cannot be set in a transaction."""
     with outside_transactions(engine) as connection:
         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
 
 def alembic_config() -> Config:
-    """Where the migration scripts are: inside the package, with no file of settings."""
+    """Alembic's configuration: the migration scripts are in this package, and there is no settings file."""
     from alembic.config import Config
 
     config = Config()

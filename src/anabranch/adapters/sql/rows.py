@@ -1,4 +1,4 @@
-"""Turns rows into the values of `anabranch.runs`, and names the queries that several modules share."""
+"""Converts rows to the types of `anabranch.runs`, and holds queries that several modules share."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def get_run(connection: Connection, run_id: str) -> Run:
 
 
 def overlapping(target: TargetRange) -> Select[Any]:
-    """The active runs on a part of the target that `target` touches."""
+    """The active runs whose range overlaps `target`."""
     return (
         select_runs()
         .where(targets.c.name == target.table, IS_ACTIVE, runs.c.starts < target.ends, target.starts < runs.c.ends)
@@ -61,7 +61,7 @@ def overlapping(target: TargetRange) -> Select[Any]:
 
 
 def get_lease(connection: Connection, run_id: str, *, lock: bool = False) -> Lease:
-    """The lease of a run. Locked, nobody else changes the run before this transaction ends."""
+    """The lease of a run. With `lock`, no other transaction changes the run until this one ends."""
     query = select(leases).where(leases.c.run_id == run_id)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:

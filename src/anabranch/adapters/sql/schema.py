@@ -1,4 +1,4 @@
-"""The tables, as the code sees them. What creates them is the migrations; a test holds the two together."""
+"""The tables as the code uses them. Migrations create them; a test compares the two."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ runs = Table(
     Column("id", Text, primary_key=True),
     Column("pipeline", Text, nullable=False),
     Column("target_id", Integer, ForeignKey("targets.id"), nullable=False),
-    # Microseconds since 1970. Numbers, because both databases compare them alike and without a time zone.
+    # Microseconds since 1970: both databases compare numbers alike, without a time zone.
     Column("starts", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
     Column("contract_hash", Text, nullable=False),
@@ -34,8 +34,8 @@ runs = Table(
     Column("fault_text", Text),
     Column("created_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
-    # Beside it stands the constraint that active runs of one target never overlap: an exclusion constraint on
-    # PostgreSQL, triggers on SQLite. SQLAlchemy has no words for both, so that it lives in the migration only.
+    # The constraint that active runs of one target never overlap is in the migration only: an exclusion constraint
+    # on PostgreSQL, triggers on SQLite, which SQLAlchemy cannot express in one way.
     Index(
         "one_active_run_per_contract",
         "target_id",
@@ -84,7 +84,7 @@ audit = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("at", Text, nullable=False),
     Column("actor", Text, nullable=False),
-    # No foreign key: the record of a run outlives the run.
+    # No foreign key: audit records are kept after a run is deleted.
     Column("run_id", Text, index=True),
     Column("action", Text, nullable=False),
     Column("from_state", Text),
@@ -98,7 +98,7 @@ audit = Table(
 audit_head = Table(
     "audit_head",
     metadata,
-    # 1 and nothing else, so that there is one row: whoever appends locks it, and the chain can't fork.
+    # Always 1: appending locks this single row, so the chain cannot fork.
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),

@@ -1,4 +1,4 @@
-"""Opens the run store: a reader and a writer over one database, its schema brought up to date."""
+"""Opens the run store: a reader and a writer over one database, after migrating its schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 @dataclass(frozen=True)
 class SqlRunStore:
-    """Both interfaces, and the connections under them, which `close` gives back."""
+    """Reader and writer with their connections, which `close` closes."""
 
     engine: Engine
     reader: SqlRunReader
@@ -38,32 +38,32 @@ class StoreAbsentError(AnabranchError):
     def __init__(self, url: URL) -> None:
         shown = url.render_as_string(hide_password=True)
         super().__init__(
-            f"There is no control database at {shown} yet: no run was ever submitted here.",
+            f"No control database at {shown}: no run has been submitted in this project.",
             state=NOTHING_CHANGED,
-            hint="submit a first run with `anabranch apply`",
+            hint="`anabranch apply -f CONTRACT` submits the first run and creates the database",
             url=shown,
         )
 
 
 def open_store(url: str | URL, clock: Clock | None = None, *, create: bool = True) -> SqlRunStore:
-    """Open the store at `url`, creating or upgrading its schema where needed.
+    """Open the store at `url`; create or upgrade its schema if needed.
 
-    With `create=False` nothing is created: a database that isn't there is an error (for commands that only look).
+    With `create=False` a missing database raises StoreAbsentError (for commands that only read).
     """
     parsed = parse_url(url)
     if not create and is_missing_file(parsed):
         raise StoreAbsentError(parsed)
     engine = make_engine(parsed)
     try:
-        _bring_up_to_date(engine, schema_version(engine), create)
+        _migrate_if_needed(engine, schema_version(engine), create)
     except BaseException:
         engine.dispose()
         raise
     return SqlRunStore(engine, SqlRunReader(engine), SqlRunWriter(engine, clock))
 
 
-def _bring_up_to_date(engine: Engine, version: SchemaVersion, create: bool) -> None:
-    match version.standing:
+def _migrate_if_needed(engine: Engine, version: SchemaVersion, create: bool) -> None:
+    match version.status:
         case SchemaStatus.CURRENT:
             return
         case SchemaStatus.NEWER:
@@ -71,7 +71,7 @@ def _bring_up_to_date(engine: Engine, version: SchemaVersion, create: bool) -> N
         case SchemaStatus.ABSENT if not create:
             raise StoreAbsentError(engine.url)
         case SchemaStatus.ABSENT | SchemaStatus.BEHIND:
-            # Imported here alone: the migration machinery costs more than everything else on the way in.
+            # Imported only here: alembic takes longer to load than everything else a command needs.
             from anabranch.adapters.sql.migrate import migrate_engine
 
             migrate_engine(engine)

@@ -1,4 +1,4 @@
-"""Submits a run: one per contract, and never two active ones on the same part of a target."""
+"""Submits a run: at most one active run per contract and per range of a target."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from anabranch.runs.states import State
 
 
 def submit(connection: Connection, new: NewRun, actor: str, now: datetime) -> Submission:
-    """Create the run in the caller's transaction, or find the one that is already there.
+    """Create the run in the caller's transaction, or return the existing one.
 
-    The look before the insert is for a good answer; what holds under any race is the constraint on the table.
+    The queries before the insert give a precise error; under concurrency the table's constraints decide.
     """
     same_id = find_run(connection, new.id)
     if same_id is not None:
@@ -46,7 +46,7 @@ def submit(connection: Connection, new: NewRun, actor: str, now: datetime) -> Su
 
 
 def _lock_target(connection: Connection, table: str) -> int:
-    """One submission per target at a time: two inserts that exclude each other would wait for one another."""
+    """Serialize submissions per target: two inserts that exclude each other would deadlock."""
     connection.execute(text("INSERT INTO targets (name) VALUES (:name) ON CONFLICT (name) DO NOTHING"), {"name": table})
     query = select(targets.c.id).where(targets.c.name == table).with_for_update()
     return int(connection.execute(query).scalar_one())

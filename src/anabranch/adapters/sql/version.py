@@ -1,4 +1,4 @@
-"""Which version of the schema a database has, told without loading the migration machinery."""
+"""The schema version of a database, read without loading alembic."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from anabranch.adapters.sql.engine import reading
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 VERSION_TABLE = "anabranch_version"
-"""Not alembic's usual name: another application that keeps its schema in the same database may have that."""
+"""Not alembic's default name, which another application in the same database may use."""
 
 VERSIONS = ("0001",)
-"""Every schema version this code knows, oldest first: the revisions in migrations/versions. A test compares."""
+"""All schema versions this code knows, oldest first: the revisions in migrations/versions (a test compares them)."""
 
 
 class SchemaStatus(str, Enum):
     CURRENT = "current"
     ABSENT = "absent"
-    """The database is there and has no schema of ours."""
+    """The database exists but has no Anabranch schema."""
     BEHIND = "behind"
     NEWER = "newer"
-    """Written by a later Anabranch."""
+    """Created by a later version of Anabranch."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SchemaVersion:
     wanted: str
 
     @property
-    def standing(self) -> SchemaStatus:
+    def status(self) -> SchemaStatus:
         if self.found is None:
             return SchemaStatus.ABSENT
         if self.found == self.wanted:
@@ -47,16 +47,16 @@ class StoreNewerError(AnabranchError):
     def __init__(self, version: SchemaVersion, shown_url: str) -> None:
         super().__init__(
             f"The control database {shown_url} has schema version {version.found}; "
-            f"this Anabranch knows versions up to {version.wanted}.",
+            f"this version of Anabranch supports versions up to {version.wanted}.",
             state=NOTHING_CHANGED,
-            hint="install the newer Anabranch that the others use",
+            hint="Upgrade Anabranch on this machine to the version that migrated the database",
             found=version.found,
             wanted=version.wanted,
         )
 
 
 def schema_version(engine: Engine) -> SchemaVersion:
-    """What the database has, against what this code wants."""
+    """The version of the database and the version this code needs."""
     with reading(engine) as connection:
         if not inspect(connection).has_table(VERSION_TABLE):
             return SchemaVersion(None, VERSIONS[-1])

@@ -1,4 +1,4 @@
-"""Changes runs, each call one transaction: fenced by the epoch, along the transition table, audited."""
+"""Changes runs. Each call is one transaction with the epoch check and the audit record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, text, update
 
 from anabranch.adapters.sql import chain, journalling, leasing
 from anabranch.adapters.sql.engine import writing
-from anabranch.adapters.sql.faults import StoreConstraintError
+from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.rows import get_run
 from anabranch.adapters.sql.schema import runs
 from anabranch.adapters.sql.submission import submit
@@ -28,8 +28,8 @@ Clock = Callable[[], datetime]
 class SqlRunWriter:
     """`RunWriter` over one engine.
 
-    With no clock given, time is the database's: operators whose own clocks disagree still agree on when a lease
-    expires. A SQLite file is used on one machine, so there it is that machine's clock.
+    Without a clock, the time is PostgreSQL's, so that machines with different clocks agree on when a lease expires.
+    A SQLite file is used on one machine, whose clock is used.
     """
 
     engine: Engine
@@ -39,7 +39,7 @@ class SqlRunWriter:
         try:
             return self._submit(new, actor)
         except StoreConstraintError:
-            # Somebody else was first. What they did is committed by now, and a second look finds it.
+            # A concurrent submission was first. It is committed now, and the second attempt finds it.
             return self._submit(new, actor)
 
     def _submit(self, new: NewRun, actor: str) -> Submission:
@@ -70,9 +70,9 @@ class SqlRunWriter:
         fault: RunFault | None = None,
     ) -> Run:
         if (event is Event.FAIL) != (fault is not None):
-            raise ValueError("a fault goes with the event fail, and with no other")
+            raise ValueError("a fault is required for the event fail and forbidden for all others")
         with writing(self.engine) as connection:
-            leasing.fence(connection, run_id, epoch)
+            leasing.check_epoch(connection, run_id, epoch)
             before = get_run(connection, run_id)
             to_state = next_state(before.state, event)
             now = self._now(connection)
@@ -122,7 +122,7 @@ class SqlRunWriter:
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None
     ) -> AuditRecord:
         if action.startswith(("run.", "lease.")):
-            raise ValueError(f"{action}: actions on runs and leases are recorded by what does them")
+            raise ValueError(f"{action}: actions on runs and leases are audited with the change itself")
         with writing(self.engine) as connection:
             if run_id is not None:
                 get_run(connection, run_id)

@@ -34,7 +34,7 @@ from anabranch.adapters.spark.transform.output_rows import COORDINATES, align
 from anabranch.adapters.spark.write.clustering import CLUSTERED
 from anabranch.adapters.spark.write.quarantine import Batch, QuarantineTable
 from anabranch.adapters.spark.write.target_table import spark_name
-from anabranch.close.isolation import REPLAY_PREFIX
+from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.pipeline import Pipeline
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the scripts on the connection, and in the transaction, that it is handed."""
+"""Alembic's entry point: runs the scripts on the given connection, in its transaction."""
 
 from alembic import context
 

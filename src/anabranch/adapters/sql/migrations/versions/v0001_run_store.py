@@ -1,6 +1,6 @@
-"""The run store: runs and the ranges they hold, leases, the journal, the audit chain.
+"""The run store: runs and their ranges, leases, the journal, the audit chain.
 
-Written out in full, never importing the tables of the code: what a script did must not change after it ran.
+It does not import the tables of the code: a migration must not change after it was released.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _runs() -> None:
         sa.Column("fault_text", sa.Text),
         sa.Column("created_at", sa.Text, nullable=False),
         sa.Column("updated_at", sa.Text, nullable=False),
-        # The bounds keep the stretches of two targets apart on the one number line of the exclusion constraint.
+        # Within these bounds the ranges of two targets never meet in the exclusion constraint's number space.
         sa.CheckConstraint(
             "-1000000000000000000 <= starts AND starts < ends AND ends <= 1000000000000000000", name="range_in_bounds"
         ),
@@ -115,8 +115,8 @@ def _audit() -> None:
 
 
 def _guards_on_postgresql() -> None:
-    """Ranges of one target exclude each other, with no extension: each target has its own stretch of the number line,
-    so that two ranges overlap there exactly if they are of one target and overlap."""
+    """Ranges of one target exclude each other, without an extension: each range is shifted by its target's id, so that
+    two ranges overlap exactly if they have the same target and overlap."""
     far = "target_id * 10000000000000000000::numeric"
     op.execute(
         f"""ALTER TABLE runs ADD CONSTRAINT one_active_run_per_range
@@ -134,7 +134,7 @@ def _guards_on_postgresql() -> None:
 
 
 def _guards_on_sqlite() -> None:
-    """SQLite has one writer at a time, so that a trigger which looks before it lets a row in is a constraint."""
+    """SQLite has one writer at a time, so a trigger that checks before the insert acts as a constraint."""
     for name, when in (("insert", "INSERT"), ("update", "UPDATE OF state, target_id, starts, ends")):
         op.execute(
             f"""CREATE TRIGGER one_active_run_per_range_{name} BEFORE {when} ON runs

@@ -14,9 +14,9 @@ from sqlalchemy import URL, event, text
 from tests.conformance.run_store.scene import submitted
 from tests.fixtures.postgres import PostgresServer
 
-from anabranch.adapters.sql import faults
+from anabranch.adapters.sql import errors
 from anabranch.adapters.sql.engine import StoreUrlError, writing
-from anabranch.adapters.sql.migrate import is_current, migrate
+from anabranch.adapters.sql.migrate import migrate, schema_version_at
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.errors import AnabranchError
 
@@ -51,14 +51,14 @@ def guarded_user(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 def test_a_wrong_password_is_told_and_not_shown(migrated: URL, guarded_user: str) -> None:
-    with pytest.raises(faults.StoreUnreachableError, match="can't be reached") as refused:
+    with pytest.raises(errors.StoreUnreachableError, match="cannot be reached") as refused:
         open_store(migrated.set(username=guarded_user, password=CANARY + "-wrong"))
     assert "password authentication failed" in str(refused.value.cause)
     assert CANARY not in everything_said(refused.value)
 
 
 def test_a_user_without_rights_is_told_so(migrated: URL, guarded_user: str) -> None:
-    with pytest.raises(faults.StoreRefusedError, match="does not let this user do") as refused:
+    with pytest.raises(errors.StoreRefusedError, match="denied this operation") as refused:
         open_store(migrated.set(username=guarded_user, password=CANARY))
     assert CANARY not in everything_said(refused.value)
 
@@ -72,15 +72,15 @@ def test_a_user_without_rights_is_told_so(migrated: URL, guarded_user: str) -> N
     ],
 )
 def test_a_server_that_is_not_there(url: str) -> None:
-    for attempt in (open_store, migrate, is_current):
-        with pytest.raises(faults.StoreUnreachableError) as refused:
+    for attempt in (open_store, migrate, schema_version_at):
+        with pytest.raises(errors.StoreUnreachableError) as refused:
             attempt(url)
         assert "ada:***@" in refused.value.what
         assert CANARY not in everything_said(refused.value)
 
 
 def test_a_database_that_is_not_there(postgres_server: PostgresServer) -> None:
-    with pytest.raises(faults.StoreUnreachableError) as refused:
+    with pytest.raises(errors.StoreUnreachableError) as refused:
         open_store(postgres_server.url.set(database="nowhere"))
     assert 'database "nowhere" does not exist' in str(refused.value.cause)
 
@@ -113,7 +113,7 @@ def break_own_connection(store: SqlRunStore) -> None:
 
 def test_a_broken_connection_is_told_and_the_next_call_works(migrated: URL) -> None:
     with open_store(migrated) as store:
-        with pytest.raises(faults.StoreUnreachableError):
+        with pytest.raises(errors.StoreUnreachableError):
             break_own_connection(store)
         assert submitted(store).id == "r1"
 
@@ -125,7 +125,7 @@ def test_a_read_only_postgresql(migrated: URL, postgres_server: PostgresServer) 
         )
     )
     with open_store(migrated) as store:
-        with pytest.raises(faults.StoreReadOnlyError):
+        with pytest.raises(errors.StoreReadOnlyError):
             submitted(store)
         assert store.reader.runs() == []
 
@@ -142,7 +142,7 @@ def test_a_full_postgresql_undoes_the_whole_change(migrated: URL) -> None:
             connection.execute(
                 text("CREATE TRIGGER full_disk BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION full_disk()")
             )
-        with pytest.raises(faults.StoreFullError, match="no room"):
+        with pytest.raises(errors.StoreFullError, match="is full"):
             submitted(store)
         assert store.reader.runs() == []
 
@@ -156,7 +156,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_read_only_sqlite(file: Path) -> None:
     with open_store(f"sqlite:///file:{file}?mode=ro&uri=true") as store:
-        with pytest.raises(faults.StoreReadOnlyError):
+        with pytest.raises(errors.StoreReadOnlyError):
             submitted(store)
         assert store.reader.runs() == []
 
@@ -175,7 +175,7 @@ def test_a_full_sqlite_undoes_the_whole_change_and_works_again_with_room(file: P
 
         store.engine.dispose()
         event.listen(store.engine, "connect", no_room)
-        with pytest.raises(faults.StoreFullError, match="no room"):
+        with pytest.raises(errors.StoreFullError, match="is full"):
             fill(store)
         event.remove(store.engine, "connect", no_room)
         store.engine.dispose()
@@ -185,14 +185,14 @@ def test_a_full_sqlite_undoes_the_whole_change_and_works_again_with_room(file: P
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(faults.StoreUnreachableError, match="can't be opened"):
+    with pytest.raises(errors.StoreUnreachableError, match="cannot be opened"):
         open_store(f"sqlite:///{tmp_path}/nowhere/anabranch.db")
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("dear diary " * 100)
-    with pytest.raises(faults.StoreDamagedError):
+    with pytest.raises(errors.StoreDamagedError):
         open_store(f"sqlite:///{other}")
     assert other.read_text().startswith("dear diary")
 
@@ -201,7 +201,7 @@ def test_a_damaged_file(file: Path) -> None:
     with file.open("r+b") as raw:
         raw.seek(4096)
         raw.write(os.urandom(file.stat().st_size - 4096))
-    with pytest.raises(faults.StoreError), open_store(f"sqlite:///{file}") as store:
+    with pytest.raises(errors.StoreError), open_store(f"sqlite:///{file}") as store:
         submitted(store)
 
 
@@ -213,6 +213,6 @@ def test_a_database_kept_locked_is_told_as_busy(file: Path) -> None:
 
         waiting.engine.dispose()
         event.listen(waiting.engine, "connect", impatient)
-        with writing(holding.engine), pytest.raises(faults.StoreBusyError):
+        with writing(holding.engine), pytest.raises(errors.StoreBusyError):
             submitted(waiting)
         assert submitted(waiting).id == "r1"
