@@ -328,7 +328,7 @@ class BackfillRun:
         """
         from anabranch.adapters.spark.session.jvm import jvm_death_reported
         from anabranch.adapters.spark.validate.measures import measure
-        from anabranch.pages.report_files import keep
+        from anabranch.pages.report_files import write_report
         from anabranch.validate.verdict import reach_verdict
 
         self._require_same_checks()
@@ -358,7 +358,7 @@ class BackfillRun:
         accounts = self._accounts(staging)
         report = reach_verdict(measures, self.plan, self.contract, self.pipeline, accounts, run=self.run_id, at=now)
         lease.check_epoch()
-        keep(report, self.project_context.state)
+        write_report(report, self.project_context.state)
         reach("validate.after")
         accepted = report.verdict is Verdict.ACCEPTED
         said = {"staging": staging.snapshot, "verdict": report.verdict.value, "digest": report.digest.text}
