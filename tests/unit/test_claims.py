@@ -49,6 +49,6 @@ def test_ci_runs_every_command_that_the_readme_names_for_a_checkout() -> None:
 def test_a_demo_whose_proof_fails_ends_with_an_error() -> None:
     """`make demo` and CI go by the exit code."""
     require_same(Counter("ab"), Counter("ba"))
-    with pytest.raises(StoryError, match="1 rows missing, 2 rows too many") as failed:
+    with pytest.raises(StoryError, match="1 rows missing, 2 unexpected rows") as failed:
         require_same(Counter("ab"), Counter("bcc"))
     assert failed.value.exit_code is ExitCode.FAILED

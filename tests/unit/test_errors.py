@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.error_codes import DOCUMENT, documented, error_classes, unraised
 
-import anabranch
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "exit-codes.md"
@@ -73,20 +70,9 @@ def test_an_error_whose_cause_can_t_say_its_text_is_reported_all_the_same() -> N
     assert error.as_dict()["cause"] == "MuteError: (text unavailable: the JVM that held it has ended)"
 
 
-def _kinds(base: type[AnabranchError]) -> Iterator[type[AnabranchError]]:
-    for kind in base.__subclasses__():
-        yield kind
-        yield from _kinds(kind)
-
-
 @pytest.fixture(scope="module")
 def kinds() -> list[type[AnabranchError]]:
-    """Every error of the product: all its modules are imported first."""
-    skipped = ".migrations."  # run by alembic, in its own surroundings
-    for module in pkgutil.walk_packages(anabranch.__path__, "anabranch."):
-        if skipped not in module.name and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    return [kind for kind in _kinds(AnabranchError) if kind.__module__.startswith("anabranch.")]
+    return error_classes()
 
 
 def test_every_error_has_a_code_of_its_own(kinds: list[type[AnabranchError]]) -> None:
@@ -98,3 +84,20 @@ def test_every_error_has_a_code_of_its_own(kinds: list[type[AnabranchError]]) ->
 def test_codes_name_their_area_and_reason(kinds: list[type[AnabranchError]]) -> None:
     odd = [kind.code for kind in kinds if not re.fullmatch(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z]+)*", kind.code)]
     assert odd == ["unexpected"]
+
+
+def test_the_docs_list_every_code_with_its_meaning_exit_code_and_class(kinds: list[type[AnabranchError]]) -> None:
+    """`make errors` writes the page; a new code needs a meaning there."""
+    listed = documented(DOCUMENT.read_text(encoding="utf-8"))
+    found = {code: (exit_code, kind) for code, (_, exit_code, kind) in listed.items()}
+    assert found == {kind.code: (int(kind.exit_code), kind.__name__) for kind in kinds}
+    assert [code for code, (meaning, _, _) in listed.items() if not meaning] == []
+
+
+def test_no_two_codes_have_one_meaning() -> None:
+    listed = documented(DOCUMENT.read_text(encoding="utf-8"))
+    assert [m for m, count in Counter(meaning for meaning, _, _ in listed.values()).items() if count > 1] == []
+
+
+def test_every_code_is_still_raised(kinds: list[type[AnabranchError]]) -> None:
+    assert unraised(kinds) == []

@@ -40,7 +40,7 @@ from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.approval.rollback_authority import require_rollback_authority
 from anabranch.gates.collect import GateService
-from anabranch.pages.report_files import keep
+from anabranch.pages.report_files import write_report
 from anabranch.plan.drift import Stage, drift_at, drift_of_files
 from anabranch.plan.drift_errors import require_no_drift
 from anabranch.plan.plan import Plan, read_plan
@@ -226,7 +226,7 @@ class BackfillRun:
             measure=SparkMeasurer(
                 self.project_context, self.plan, self.contract, self.pipeline, self.run_id, self._start_spark
             ),
-            file_report=lambda report: keep(report, self.project_context.state),
+            file_report=lambda report: write_report(report, self.project_context.state),
             require_same_checks=self._require_same_checks,
         )
 

@@ -1,4 +1,4 @@
-"""`anabranch demo`: the story of two backfills, on a real broker, Spark and Iceberg, in a folder of its own."""
+"""`anabranch demo`: two backfills on a real broker, Spark and Iceberg, in a project folder of their own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from anabranch.cli.output import stdout
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Where to make the demo's project; emptied first.")] = Path(
-        "build/demo"
-    ),
-    events: Annotated[int, typer.Option(min=1000, help="How many orders the shop has sent.")] = 200_000,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Tell every slice.")] = False,
+    folder: Annotated[Path, typer.Option("--folder", help="The demo's project; emptied first.")] = Path("build/demo"),
+    events: Annotated[int, typer.Option(min=1000, help="Number of orders in the topic.")] = 200_000,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print every slice.")] = False,
 ) -> None:
-    """Tell the story of two backfills, one of them with state: a bug, a replay beside live, a promotion, a proof."""
+    """Run two backfills from bug to proof, one of them stateful: replay beside live, promotion and rollback."""
+    from anabranch.demo.narrator import Narrator
     from anabranch.demo.story import Story
-    from anabranch.demo.words import Teller
 
-    Story(folder.resolve(), Teller(stdout(), chatty=verbose), events)()
+    Story(folder.resolve(), Narrator(stdout(), verbose=verbose), events)()

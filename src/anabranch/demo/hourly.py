@@ -1,4 +1,4 @@
-"""The second act: revenue by the hour, its window wrong, computed again from a checkpoint of live's own state."""
+"""The second part of the demo: revenue per hour with a wrong window, replayed from a checkpoint of live's state."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.backfill import BackfillRun, submit_contract
 from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.demo import proof
+from anabranch.demo.narrator import Narrator
 from anabranch.demo.scene import FORFEIT_REASON, RANGE, SceneObserver, StoryError, await_live, now, replay_and_validate
-from anabranch.demo.words import Teller
 from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
 from anabranch.project.quantities import format_moment
@@ -30,9 +30,9 @@ BATCHES = 5
 @dataclass(frozen=True)
 class HourlyRevenue:
     folder: Path
-    teller: Teller
+    narrator: Narrator
     events: int
-    """How many orders there were when the first act began; those after it came far too late for their hours."""
+    """Orders in the topic when the demo began. Later ones are too late for their hours."""
 
     def __call__(self) -> None:
         for name, place in PLACES.items():
@@ -48,13 +48,13 @@ class HourlyRevenue:
                 backfill.close(lease, now(), forfeit=FORFEIT_REASON)
 
     def _live_counts_wrongly(self, project_context: ProjectContext) -> None:
-        self.teller.act(
-            "Second act: state",
-            "A second pipeline adds up revenue by the hour. It keeps open hours in its state, waits for late orders, "
-            "and writes an hour once. By mistake its hours end after fifty minutes.",
+        self.narrator.section(
+            "Stateful pipeline",
+            "A second pipeline sums revenue per hour. Open hours are in its state; an hour is written once, after its "
+            "watermark. It has a bug: orders after minute 50 are not counted.",
         )
         live = LivePipeline(project_context, PIPELINE)
-        with self.teller.doing("Live is started for it, and catches up."):
+        with self.narrator.step("Start live and wait until its lag is 0."):
             live.start(LivePace(interval_seconds=0.5, max_offsets=self.events // BATCHES))
             await_live(project_context, PIPELINE)
         live.stop()
@@ -64,34 +64,33 @@ class HourlyRevenue:
         path.write_text(path.read_text().replace(BUG, FIX))
         run = submit_contract(project_context, store, self.folder / PLACES["fix-revenue.yaml"], now=now(), actor="demo")
         backfill = BackfillRun(project_context, store, run.id)
-        self.teller.say(
-            f"The code is mended. The plan goes back to {_start(backfill)}, runs live's own batches again from there, "
-            "and stops by itself when the last hour of the range has closed."
+        self.narrator.say(
+            f"The code is fixed. The plan starts from {_start(backfill)}, replays live's batches and stops when the "
+            "last window of the range is closed."
         )
-        replay_and_validate(backfill, self.teller, "Live's batches are run again, into staging.")
+        replay_and_validate(backfill, self.narrator, "Replay live's batches into a staging branch.")
         return backfill
 
     def _promote_and_prove(self, project_context: ProjectContext, backfill: BackfillRun) -> None:
-        with self.teller.doing("Promoting."), backfill.lease() as lease:
-            backfill.promote(lease, SceneObserver(self.teller), now())
-        with self.teller.doing("Plain Python adds up every hour again."):
+        with self.narrator.step("Promote."), backfill.lease() as lease:
+            backfill.promote(lease, SceneObserver(self.narrator), now())
+        with self.narrator.step("Recompute every hour in plain Python and compare."):
             wanted = proof.expected_hours(project_context.kafka.client("proof"), RANGE, self.events)
             have = proof.found_hours(project_context.catalog.open().load_table("shop.revenue"))
         inside = {hour: sums for hour, sums in have.items() if RANGE[0] <= hour[0] < RANGE[1]}
         if any(wanted[hour] != sums for hour, sums in have.items()) or len(inside) != proof.hours_of(wanted, RANGE):
             wrong = [hour for hour, sums in have.items() if wanted[hour] != sums]
-            raise StoryError(f"{len(wrong)} hours are wrong, the first {wrong[:1]}; {len(inside)} hours in the range")
-        self.teller.say(
-            f"{len(have):,} hours by currency: the {len(inside):,} of the range are right now, and the others as live "
-            "wrote them."
+            raise StoryError(f"{len(wrong)} wrong hours, the first {wrong[:1]}; {len(inside)} hours in the range")
+        self.narrator.say(
+            f"{len(have):,} rows of hour and currency: {len(inside):,} in the range corrected, the others unchanged."
         )
 
 
 def _start(backfill: BackfillRun) -> str:
-    """With very few orders no checkpoint is early enough."""
+    """The start of the replay in words. With few orders no checkpoint is early enough."""
     start = backfill.plan.stream
     if start is None:
         raise StoryError("the plan does not replay as a stream")
     if start.checkpoint is None:
         return "live's first batch"
-    return f"the checkpoint that live left after batch {start.batch}, before {format_moment(RANGE[0])}"
+    return f"live's checkpoint after batch {start.batch}, before {format_moment(RANGE[0])}"

@@ -1,4 +1,4 @@
-"""A shop's orders, made up but always the same: out of order, some late, a few that no reader can decode."""
+"""Generated orders of a shop, the same in every run: out of order, some late, three that can't be decoded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Record:
 
 def orders(count: int, *, first: int = 0, beginning: datetime = BEGINNING, span: timedelta = SPAN) -> Iterator[Record]:
     """`count` orders, evenly over the span, one in twenty up to ten minutes late. The broken ones come first."""
-    rng = Random(first)  # noqa: S311 - made-up orders need no secrets
+    rng = Random(first)  # noqa: S311 - generated orders need no secrets
     for number, value in enumerate(_BROKEN if first == 0 else ()):
         yield Record(number % PARTITIONS, b"broken", value, _millis(beginning))
     for number in range(first, first + count):
@@ -53,14 +53,14 @@ def send(client: Mapping[str, str], records: Iterator[Record]) -> int:
     failures: list[object] = []
     count = 0
 
-    def heard(error: object, _message: object) -> None:
+    def on_delivery(error: object, _message: object) -> None:
         if error is not None:
             failures.append(error)
 
     for count, record in enumerate(records, 1):  # noqa: B007 - the count outlives the loop
         while True:
             try:
-                producer.produce(TOPIC, record.value, record.key, record.partition, heard, record.timestamp)
+                producer.produce(TOPIC, record.value, record.key, record.partition, on_delivery, record.timestamp)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -72,7 +72,7 @@ def send(client: Mapping[str, str], records: Iterator[Record]) -> int:
 
 
 def make_topic(client: Mapping[str, str]) -> bool:
-    """Make the topic; False if it was there already. Its records have old timestamps, so they are kept for ever."""
+    """Create the topic without a retention limit, as its records have old timestamps. False if it exists already."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import NewTopic
 

@@ -1,6 +1,6 @@
 """The independent check: read Kafka with a plain consumer, recompute the rows in plain Python, compare multisets.
 
-It shares nothing with the product but the topic and the table: no Spark, no transform, no offsets of ours.
+It shares nothing with the product but the topic and the table: no Spark, no transform, no offsets.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Row = tuple[str, str, Decimal]
 """Order, when it was placed, amount in euros."""
 
 
-def expected(client: Mapping[str, str], mended: tuple[datetime, datetime], fixed_from: int) -> Counter[Row]:
-    """What the table must hold when the mended range, and what was sent from order `fixed_from` on, is right."""
+def expected(client: Mapping[str, str], corrected: tuple[datetime, datetime], fixed_from: int) -> Counter[Row]:
+    """Rows of the table when the corrected range and every order from `fixed_from` on are right."""
     rows: Counter[Row] = Counter()
     for order, placed in _orders(client):
-        right = mended[0] <= placed < mended[1] or int(order["order_id"][2:]) >= fixed_from
+        right = corrected[0] <= placed < corrected[1] or int(order["order_id"][2:]) >= fixed_from
         rate = (RIGHT if right else WRONG)[order["currency"]]
         euros = (Decimal(str(order["amount"])) * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
         rows[order["order_id"], placed.astimezone(timezone.utc).isoformat(), euros] += 1
@@ -41,15 +41,15 @@ Hours = dict[tuple[datetime, str], tuple[int, Decimal]]
 WRONG_MINUTES = 50
 
 
-def expected_hours(client: Mapping[str, str], mended: tuple[datetime, datetime], before: int) -> Hours:
-    """What every hour must hold, of the orders numbered `before` a number: the others came too late for theirs.
+def expected_hours(client: Mapping[str, str], corrected: tuple[datetime, datetime], before: int) -> Hours:
+    """Sums per hour of the orders numbered below `before`: later ones are too late for their hours.
 
-    Hours of the mended range are whole; of the others the first fifty minutes count.
+    Hours of the corrected range are complete; of other hours the first fifty minutes count.
     """
     hours: Hours = {}
     for order, placed in _orders(client):
         hour = placed.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0)
-        whole = mended[0] <= hour < mended[1]
+        whole = corrected[0] <= hour < corrected[1]
         if int(order["order_id"][2:]) >= before or not (whole or placed.minute < WRONG_MINUTES):
             continue
         count, amount = hours.get((hour, order["currency"]), (0, Decimal(0)))
@@ -61,7 +61,7 @@ def found_hours(table: Table) -> Hours:
     rows = table.scan().to_arrow().to_pylist()
     hours = {(row["window_start"], row["currency"]): (row["orders"], row["amount"]) for row in rows}
     if len(hours) != len(rows):
-        raise ValueError(f"{len(rows) - len(hours)} hours are there twice")
+        raise ValueError(f"{len(rows) - len(hours)} hours occur twice")
     return hours
 
 
@@ -70,7 +70,7 @@ def hours_of(hours: Hours, part: tuple[datetime, datetime]) -> int:
 
 
 def found(table: Table) -> Counter[Row]:
-    """What the table holds, read with no JVM."""
+    """Rows of the table, read without a JVM."""
     rows = table.scan(selected_fields=("order_id", "ordered_at", "amount_eur")).to_arrow().to_pylist()
     return Counter((row["order_id"], row["ordered_at"].isoformat(), row["amount_eur"]) for row in rows)
 

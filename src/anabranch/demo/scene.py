@@ -1,4 +1,4 @@
-"""What both acts of the demo share: live is waited for, progress is told, and a check that fails ends the story."""
+"""Shared by both parts of the demo: waiting for live, progress of a replay, and checks whose failure ends the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from anabranch.app.backfill import BackfillRun
 from anabranch.app.project_context import ProjectContext
-from anabranch.demo.words import Teller
+from anabranch.demo.narrator import Narrator
 from anabranch.errors import AnabranchError
 from anabranch.live.process import LivePipeline
 from anabranch.plan.slices import Slice
@@ -20,55 +20,56 @@ from anabranch.validate.report import Report, Verdict
 # As contracts/fix-currency.yaml of a new project has it.
 RANGE = (datetime(2025, 6, 2, tzinfo=timezone.utc), datetime(2025, 6, 2, 12, tzinfo=timezone.utc))
 
-FORFEIT_REASON = "The demo is over, and its table with it."
+FORFEIT_REASON = "End of the demo."
 
 
 class StoryError(AnabranchError):
-    """The demo's own check failed: what it says would not be true. The command ends with exit code 1."""
+    """A check of the demo failed. The command ends with exit code 1."""
 
-    code = "demo.not-as-told"
+    code = "demo.check-failed"
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"The demo did not come out as it should: {what}.",
-            state="Only the demo's own folder was written; it is kept as it is, for a look.",
-            hint="anabranch demo --verbose; if it fails again, report it with what it prints",
+            f"Demo check failed: {what}.",
+            state="Only the demo's own folder was written. It is kept.",
+            command="anabranch demo --verbose",
+            hint="if it fails again, report it with its output",
         )
 
 
 class SceneObserver:
-    """Progress of the replay in the teller's voice."""
+    """Prints the progress of a replay as details."""
 
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
+    def __init__(self, narrator: Narrator) -> None:
+        self._narrator = narrator
 
     def phase(self, words: str) -> None:
-        """The teller says it in sentences of its own."""
+        """Not printed: the demo names its own steps."""
 
     def remaining(self, slices: Sequence[Slice]) -> None:
-        """Each is told when it is done."""
+        """Not printed: each slice is printed when it is committed."""
 
     def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
-        """Its slices take a second."""
+        """Not printed: a slice of the demo takes about a second."""
 
     def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
         rows = sum(account.rows for account in done.ledger.accounts.values())
-        self._teller.aside(f"slice {slice_.id}: {slice_.width:,} offsets, {rows:,} rows, {seconds:.1f} s")
+        self._narrator.detail(f"slice {slice_.id}: {slice_.width:,} offsets, {rows:,} rows, {seconds:.1f} s")
 
     def resting(self, seconds: float, reason: str) -> None:
-        self._teller.aside(f"{reason}: {seconds:.1f} s")
+        self._narrator.detail(f"{reason}: {seconds:.1f} s")
 
     def notice(self, words: str) -> None:
-        self._teller.aside(words)
+        self._narrator.detail(words)
 
     def interrupted(self) -> bool:
         return False
 
 
 def require_same(wanted: Counter[Any], have: Counter[Any]) -> None:
-    """The proof: production has every expected row as often as it should, and no other."""
+    """Raises unless production has every expected row exactly as often as expected, and no other row."""
     if wanted != have:
-        raise StoryError(f"{(wanted - have).total():,} rows missing, {(have - wanted).total():,} rows too many")
+        raise StoryError(f"{(wanted - have).total():,} rows missing, {(have - wanted).total():,} unexpected rows")
 
 
 def now() -> datetime:
@@ -84,11 +85,11 @@ def await_live(project_context: ProjectContext, pipeline: str, patience: float =
         time.sleep(0.5)
 
 
-def replay_and_validate(backfill: BackfillRun, teller: Teller, words: str) -> Report:
+def replay_and_validate(backfill: BackfillRun, narrator: Narrator, words: str) -> Report:
     with backfill.lease() as lease:
-        with teller.doing(words):
-            backfill.replay(lease, SceneObserver(teller))
-        with teller.doing("Staging is validated."):
+        with narrator.step(words):
+            backfill.replay(lease, SceneObserver(narrator))
+        with narrator.step("Validate staging."):
             report = backfill.validate(lease, now())
     if report.verdict is not Verdict.ACCEPTED:
         raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")

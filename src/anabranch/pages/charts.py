@@ -1,15 +1,14 @@
-"""Charts as inline SVG: rows per bucket before and after, their difference, and what became of every offset.
+"""The geometry of the validation page's charts: rows per bucket, their difference, its causes, and the offset ledger.
 
-Only shapes are drawn in SVG, stretched to whatever width there is; words stand beside it in HTML, so that they are as
-large on a phone as on a wall.
+What is here are values; `templates/chart.html` draws them as inline SVG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from anabranch.pages.html import Html, join, moment, tag
 from anabranch.plan.target_range import Grain, beginning, ordinal
 from anabranch.validate.attribution import Attribution
 from anabranch.validate.measures import Checksum
@@ -19,6 +18,77 @@ BARS = 60
 """Up to so many buckets are drawn as pairs of bars; more as outlines."""
 COLUMNS = 1000
 """More buckets than this are drawn several to a column."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    width: float
+    y: float
+    height: float
+    kind: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Outline:
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A plot of one unit of width per column and 100 units of height."""
+
+    name: str
+    title: str
+    words: str
+    """What the chart shows, for those who can't see it."""
+    columns: Sequence[Bucket]
+    top: int
+    bottom: int = 0
+    bars: Sequence[Bar] = ()
+    outlines: Sequence[Outline] = ()
+    zero: float | None = None
+    """Height of the line of zero, if it is not the lower edge."""
+    band: bool = False
+    """Whether a band below the plot marks the buckets whose content changed."""
+    short: bool = False
+
+    @property
+    def scale(self) -> list[tuple[float, str]]:
+        """Heights in percent from the top, and the numbers there."""
+        top, bottom = self.top, self.bottom
+        if bottom < 0 < top:
+            marks = [top, 0, bottom]
+        else:
+            marks = [top, (top + bottom) // 2, bottom] if (top + bottom) % 2 == 0 else [top, bottom]
+        return [(100 * (top - mark) / (top - bottom), _short(mark)) for mark in marks]
+
+    @property
+    def marks(self) -> Iterator[tuple[int, int]]:
+        """First column and width of each run of changed buckets."""
+        start = None
+        for i, changed in enumerate([*(bucket.changed for bucket in self.columns), False]):
+            if changed and start is None:
+                start = i
+            elif not changed and start is not None:
+                yield start, i - start
+                start = None
+
+    @property
+    def times(self) -> list[tuple[float, datetime]]:
+        """At most five moments and where their columns are, in percent. A narrow screen shows the first and last."""
+        size = len(self.columns)
+        count = min(5, size)
+        chosen = sorted({round(i * (size - 1) / max(1, count - 1)) for i in range(count)})
+        return [(100 * (i + 0.5) / size, self.columns[i].start) for i in chosen]
+
+
+@dataclass(frozen=True)
+class LedgerBar:
+    words: str = ""
+    bars: Sequence[Bar] = field(default_factory=tuple)
 
 
 def columns(buckets: Sequence[Bucket], grain: Grain) -> list[Bucket]:
@@ -43,24 +113,28 @@ def _merged(group: Sequence[Bucket]) -> Bucket:
     return Bucket(group[0].start, base, staged, sum(charges, Attribution()) if charges else None)
 
 
-def rows_chart(drawn: Sequence[Bucket], grain: str) -> Html:
-    """Rows before and after, and below it a band that marks the buckets whose content changed."""
+def rows_chart(drawn: Sequence[Bucket], grain: str) -> Chart:
+    """Rows before and after, and below them a band that marks the buckets whose content changed."""
     top = round_up(max(max(b.base.rows, b.staged.rows) for b in drawn))
+    bars: list[Bar] = []
+    outlines: list[Outline] = []
     if len(drawn) <= BARS:
-        shapes = join(_pair(i, bucket, top) for i, bucket in enumerate(drawn))
+        for i, bucket in enumerate(drawn):
+            before, after = (100 * rows / top for rows in (bucket.base.rows, bucket.staged.rows))
+            bars.append(Bar(i + 0.14, 0.34, 100 - before, before, "before"))
+            bars.append(Bar(i + 0.52, 0.34, 100 - after, after, "after"))
     else:
-        shapes = join(
-            (
-                tag("path", d=_outline([b.base.rows for b in drawn], top, closed=True), class_="before"),
-                tag("path", d=_outline([b.staged.rows for b in drawn], top, closed=False), class_="after-line"),
-            )
-        )
+        outlines = [
+            Outline(_outline([b.base.rows for b in drawn], top, closed=True), "before"),
+            Outline(_outline([b.staged.rows for b in drawn], top, closed=False), "after-line"),
+        ]
     before, after = (sum(counts) for counts in zip(*((b.base.rows, b.staged.rows) for b in drawn), strict=True))
     words = f"Rows per {grain} over {len(drawn)} columns: {before:,} rows before, {after:,} after."
-    return framed("rows", f"Rows per {grain}, before and after", words, drawn, shapes, scale_of(0, top), band=True)
+    title = f"Rows per {grain}, before and after"
+    return Chart("rows", title, words, drawn, top, bars=bars, outlines=outlines, band=True)
 
 
-def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
+def difference_chart(drawn: Sequence[Bucket], grain: str) -> Chart | None:
     """Rows after minus rows before; None if there is no difference anywhere."""
     largest = max(abs(bucket.difference) for bucket in drawn)
     if not largest:
@@ -69,53 +143,44 @@ def difference_chart(drawn: Sequence[Bucket], grain: str) -> Html | None:
     low, high = min(b.difference for b in drawn), max(b.difference for b in drawn)
     bottom, top = (-top if low < 0 else 0), (top if high > 0 else 0)
     zero = 100 * top / (top - bottom)
-    shapes = [tag("line", x1=0, x2=len(drawn), y1=f"{zero:.2f}", y2=f"{zero:.2f}", class_="zero")]
+    bars = []
     for i, bucket in enumerate(drawn):
         height = 100 * abs(bucket.difference) / (top - bottom)
         y, kind = (zero - height, "more") if bucket.difference > 0 else (zero, "fewer")
         if height:
-            shapes.append(tag("rect", x=i + 0.1, width=0.8, y=f"{y:.2f}", height=f"{height:.2f}", class_=kind))
+            bars.append(Bar(i + 0.1, 0.8, y, height, kind))
     words = f"Rows after minus rows before, per {grain}: from {low:+,} to {high:+,}."
-    return framed(
-        "difference", f"Difference per {grain}", words, drawn, join(shapes), scale_of(bottom, top), short=True
-    )
+    title = f"Difference per {grain}"
+    return Chart("difference", title, words, drawn, top, bottom, bars=bars, zero=zero, short=True)
 
 
-def ledger_bar(fates: Sequence[tuple[str, int]]) -> Html:
-    """One bar, as long as all offsets. A fate that is there at all can be seen, however rare."""
+def attribution_chart(drawn: Sequence[Bucket], grain: str) -> Chart:
+    """Differing keys or rows per bucket: noise on top of the fix, so that the whole bar is all that differs."""
+    found = [bucket.charge or Attribution() for bucket in drawn]
+    top = round_up(max(each.fix + each.noise for each in found))
+    bars = []
+    for i, each in enumerate(found):
+        fix, noise = (100 * number / top for number in (each.fix, each.noise))
+        for height, below, kind in ((fix, 0.0, "fix"), (noise, fix, "noise")):
+            if height:
+                bars.append(Bar(i + 0.1, 0.8, 100 - below - height, height, kind))
+    total = sum(found, Attribution())
+    words = f"Differences per {grain} over {len(drawn)} columns: {total.fix:,} by the fix, {total.noise:,} of noise."
+    return Chart("charges", f"Differences per {grain}", words, drawn, top, bars=bars, short=True)
+
+
+def ledger_bar(fates: Sequence[tuple[str, int]]) -> LedgerBar:
+    """One bar, as long as all offsets. A fate that occurs at all can be seen, however rare."""
     total = sum(count for _, count in fates)
     rarest = total / 120
-    widths = [(name, max(count, rarest)) for name, count in fates if count]
-    whole = sum(width for _, width in widths)
-    at, shapes = 0.0, []
-    for name, width in widths:
+    widths = [(name, count, max(count, rarest)) for name, count in fates if count]
+    whole = sum(width for _, _, width in widths)
+    at, bars = 0.0, []
+    for name, count, width in widths:
         share = 1000 * width / whole
-        count = dict(fates)[name]
-        title = tag("title", f"{name.replace('_', ' ')}: {count:,} of {total:,}")
-        shapes.append(tag("rect", title, x=f"{at:.2f}", y=0, width=f"{share:.2f}", height=10, class_=f"fate-{name}"))
+        bars.append(Bar(at, share, 0, 10, f"fate-{name}", f"{name.replace('_', ' ')}: {count:,} of {total:,}"))
         at += share
-    words = "; ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in fates if count)
-    inner = join((tag("title", "What became of every offset", id="ledger-title"), tag("desc", words, id="ledger-desc")))
-    return tag(
-        "svg",
-        inner,
-        *shapes,
-        viewBox="0 0 1000 10",
-        preserveAspectRatio="none",
-        class_="ledger",
-        role="img",
-        aria_labelledby="ledger-title ledger-desc",
-    )
-
-
-def _pair(index: int, bucket: Bucket, top: int) -> Html:
-    before, after = (100 * rows / top for rows in (bucket.base.rows, bucket.staged.rows))
-    return join(
-        (
-            tag("rect", x=index + 0.14, width=0.34, y=f"{100 - before:.2f}", height=f"{before:.2f}", class_="before"),
-            tag("rect", x=index + 0.52, width=0.34, y=f"{100 - after:.2f}", height=f"{after:.2f}", class_="after"),
-        )
-    )
+    return LedgerBar("; ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in fates if count), bars)
 
 
 def _outline(rows: Sequence[int], top: int, *, closed: bool) -> str:
@@ -123,78 +188,6 @@ def _outline(rows: Sequence[int], top: int, *, closed: bool) -> str:
     if closed:
         return f"M0 100{''.join(steps)}V100Z"
     return f"M0 {100 - 100 * rows[0] / top:.2f}{''.join(steps)}"
-
-
-def framed(
-    name: str,
-    title: str,
-    words: str,
-    drawn: Sequence[Bucket],
-    shapes: Html,
-    scale: Sequence[tuple[float, int]],
-    *,
-    band: bool = False,
-    short: bool = False,
-) -> Html:
-    """The plot between its scale on the left and its times below."""
-    grid = [tag("line", x1=0, x2=len(drawn), y1=f"{y:.2f}", y2=f"{y:.2f}", class_="grid") for y, _ in scale]
-    labels = [tag("span", _short(value), style=f"top:{y:.2f}%") for y, value in scale]
-    plot = tag(
-        "svg",
-        tag("title", title, id=f"{name}-title"),
-        tag("desc", words, id=f"{name}-desc"),
-        *grid,
-        shapes,
-        *(_hover(i, bucket) for i, bucket in enumerate(drawn)),
-        viewBox=f"0 0 {len(drawn)} 100",
-        preserveAspectRatio="none",
-        role="img",
-        aria_labelledby=f"{name}-title {name}-desc",
-    )
-    return tag(
-        "div",
-        tag("div", *labels, class_="scale", aria_hidden="true"),
-        tag("div", plot, class_="plot"),
-        _band(drawn) if band else None,
-        tag("div", *_times([bucket.start for bucket in drawn]), class_="times"),
-        class_="chart short" if short else "chart",
-    )
-
-
-def _hover(index: int, bucket: Bucket) -> Html:
-    changed = "content changed" if bucket.changed else "unchanged"
-    at = bucket.start.strftime("%Y-%m-%d %H:%M UTC")
-    words = f"{at}\nbefore {bucket.base.rows:,}, after {bucket.staged.rows:,} ({bucket.difference:+,}), {changed}"
-    return tag("rect", tag("title", words), x=index, y=0, width=1, height=100, class_="hover")
-
-
-def _band(drawn: Sequence[Bucket]) -> Html:
-    """Runs of changed buckets, each as one mark."""
-    marks, start = [], None
-    for i, changed in enumerate([*(bucket.changed for bucket in drawn), False]):
-        if changed and start is None:
-            start = i
-        elif not changed and start is not None:
-            marks.append(tag("rect", x=start, y=0, width=i - start, height=1))
-            start = None
-    plot = tag("svg", *marks, viewBox=f"0 0 {len(drawn)} 1", preserveAspectRatio="none", aria_hidden="true")
-    return tag("div", plot, class_="band")
-
-
-def _times(starts: Sequence[datetime]) -> list[Html]:
-    """At most five moments, at the left edge of their columns. On a narrow screen only the first and last are shown."""
-    count = min(5, len(starts))
-    chosen = sorted({round(i * (len(starts) - 1) / max(1, count - 1)) for i in range(count)})
-    return [tag("span", moment(starts[i]), style=f"left:{100 * (i + 0.5) / len(starts):.2f}%") for i in chosen]
-
-
-def scale_of(bottom: int, top: int) -> list[tuple[float, int]]:
-    """Heights in percent from the top, and the numbers there."""
-    if bottom < 0 < top:
-        marks = [top, 0, bottom]
-    else:
-        marks = [top, (top + bottom) // 2, bottom] if (top + bottom) % 2 == 0 else [top, bottom]
-    return [(100 * (top - mark) / (top - bottom), mark) for mark in marks]
 
 
 def round_up(number: int) -> int:

@@ -156,12 +156,12 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
     assert code == 0
     text = Path(kept["markdown"]).read_text()
     for line in (
-        f"Not measured yet: `anabranch gates {run} --context dev`",
-        "Not measured yet: `anabranch rehearse -f contracts/fix.yaml --context dev`",
-        "Not measured yet: `anabranch cost -f contracts/fix.yaml --context dev`",
+        f"Not measured. To measure: `anabranch gates {run} --context dev`",
+        "Not measured. To measure: `anabranch rehearse -f contracts/fix.yaml --context dev`",
+        "Not measured. To measure: `anabranch cost -f contracts/fix.yaml --context dev`",
         f"| Promote | `anabranch promote {run} --context dev` | validated and approved | ops |",
-        f"| Roll back | `anabranch rollback {run} --context dev` | promoted, and not closed | oncall |",
-        f"None yet. Next: anabranch approve {run}",
+        f"| Roll back | `anabranch rollback {run} --context dev` | promoted, not closed | oncall |",
+        f"Not approved yet. Next: anabranch approve {run}",
     ):
         assert line in text
     with project_context.store() as store:
@@ -174,7 +174,7 @@ def test_the_runbook_says_what_is_not_measured_and_then_what_is(
     text = Path(kept["markdown"]).read_text()
     assert "bottleneck decode; records per second 12,500.00" in text
     assert "bottleneck write" not in text
-    assert "2025-07-01 00:00: too old" in text
+    assert "2025-07-01 00:00: expired" in text
     assert "Approved by bob" in text
     assert planned.plan.hash in Path(kept["page"]).read_text()
 
@@ -201,7 +201,7 @@ def test_closing_within_the_rollback_horizon_names_its_end_and_changes_nothing(
     assert command("ann", "status", run)[1]["state"] == "promoted"
     command("ann", "runbook", run)
     text = (project_context.state / "runs" / run / "runbook.md").read_text()
-    assert f"from {status['rollback']['ends_at'][:16].replace('T', ' ')} on, when the rollback horizon is over" in text
+    assert f"from {status['rollback']['ends_at'][:16].replace('T', ' ')} on, after the rollback horizon" in text
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ HEAVY = {
     "alembic",
     "confluent_kafka",
     "jgo",
+    "jinja2",
     "kafka",
     "numpy",
     "pandas",

@@ -85,7 +85,7 @@ def test_it_is_in_the_document_on_the_page_and_on_the_terminal() -> None:
     assert pairs == [{"production": None, "control": {"order_id": "<b>o2</b>", "amount": "3"}}]
 
     page = render_page(made)
-    assert "The fix, and the noise floor" in page
+    assert "Fix and noise floor" in page
     assert page.count('class="fix"') == 1
     assert page.count('class="noise"') == 2
     assert "&lt;b&gt;o2" in page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, report, staged
 
-from anabranch.pages.report_files import keep
+from anabranch.pages.report_files import write_report
 from anabranch.validate.measures import Checksum, Difference, Differences, OutOfRangeFiles, QueryRun
 from anabranch.validate.report import Verdict
 
@@ -54,8 +54,8 @@ def test_the_document_is_plain_json_and_says_it_all() -> None:
 
 
 def test_the_files_replace_earlier_ones_whole(tmp_path: Path) -> None:
-    first = keep(report(), tmp_path)
-    second = keep(report(strays=OutOfRangeFiles(1)), tmp_path)
+    first = write_report(report(), tmp_path)
+    second = write_report(report(strays=OutOfRangeFiles(1)), tmp_path)
     assert first == second
     assert json.loads(second.document.read_text())["verdict"] == "rejected"
     assert "Rejected" in second.page.read_text()
@@ -65,7 +65,7 @@ def test_the_files_replace_earlier_ones_whole(tmp_path: Path) -> None:
 def test_a_report_that_can_not_be_written_leaves_the_earlier_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = keep(report(), tmp_path)
+    written = write_report(report(), tmp_path)
     before = written.document.read_bytes()
 
     def full(_descriptor: int) -> None:
@@ -73,13 +73,13 @@ def test_a_report_that_can_not_be_written_leaves_the_earlier_one(
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        keep(report(strays=OutOfRangeFiles(1)), tmp_path)
+        write_report(report(strays=OutOfRangeFiles(1)), tmp_path)
     assert written.document.read_bytes() == before
     assert len(list(written.page.parent.iterdir())) == 2
 
 
 def test_half_a_character_does_not_cost_the_report(tmp_path: Path) -> None:
     query = QueryRun("odd", "SELECT", sample=({"a": "\ud800"},))
-    written = keep(report(queries=(query,)), tmp_path)
+    written = write_report(report(queries=(query,)), tmp_path)
     assert "ud800" in written.document.read_text(encoding="utf-8")
     assert "ud800" in written.page.read_text(encoding="utf-8")

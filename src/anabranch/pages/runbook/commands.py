@@ -1,4 +1,4 @@
-"""The commands of a run as they are to be typed, when each works, and who may."""
+"""The commands of a run, when each is possible, and who may run it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from collections.abc import Iterable
 from anabranch.pages.runbook.document import Block, Code, Paragraph, Text, grid
 from anabranch.pages.runbook.situation import Situation
 
-EVERYBODY = "everybody"
+EVERYBODY = "everyone"
 
 
 def commands(now: Situation) -> tuple[Block, ...]:
     run = now.run.id
     rows: list[tuple[str, str, str, str]] = [
-        ("See where it stands", f"status {run}", "always", EVERYBODY),
-        ("Pause the replay", f"pause {run}", "while it replays; after the slice at hand", EVERYBODY),
-        ("Let it go on", f"resume {run}", "while it is paused", steering(now)),
-        ("Slow it down", f"throttle {run} --rate 10MiB", "while it replays, the slice at hand included", steering(now)),
-        ("Go on after a crash", f"retry {run}", "failed, paused, or its process is gone", EVERYBODY),
-        ("Validate again", f"validate {run}", "everything is staged, and nothing is promoted", EVERYBODY),
-        ("Approve", f"approve {run}", "until it is promoted", approving(now)),
-        ("Take approvals back", f'revoke {run} --reason "…"', "until it is promoted", EVERYBODY),
+        ("Show its state", f"status {run}", "always", EVERYBODY),
+        ("Pause the replay", f"pause {run}", "replaying; after the current slice", EVERYBODY),
+        ("Resume the replay", f"resume {run}", "paused", steering(now)),
+        (
+            "Limit its rate",
+            f"throttle {run} --rate 10MiB",
+            "replaying; within the current slice",
+            steering(now),
+        ),
+        ("Continue after a crash", f"retry {run}", "failed, paused, or its process has ended", EVERYBODY),
+        ("Validate again", f"validate {run}", "every slice is staged; not promoted", EVERYBODY),
+        ("Approve", f"approve {run}", "not promoted", approving(now)),
+        ("Revoke approvals", f'revoke {run} --reason "…"', "not promoted", EVERYBODY),
         ("Promote", f"promote {run}", f"validated{' and approved' if now.needs_approval else ''}", promoting(now)),
-        ("Roll back", f"rollback {run}", "promoted, and not closed", rolling_back(now)),
+        ("Roll back", f"rollback {run}", "promoted, not closed", rolling_back(now)),
         (
             "Roll back in an emergency",
             f'rollback {run} --override --reason "…"',
-            "promoted, and not closed",
-            f"{EVERYBODY}; it goes on record",
+            "promoted, not closed",
+            f"{EVERYBODY}; recorded in the audit chain",
         ),
         ("Abandon, before promotion", f"cancel {run}", "then close it", steering(now)),
         ("Abandon, after promotion", f"rollback {run}", "then close it", rolling_back(now)),
@@ -35,16 +40,16 @@ def commands(now: Situation) -> tuple[Block, ...]:
         (
             "Close within the rollback horizon",
             f'close {run} --forfeit-rollback --reason "…"',
-            "promoted; it can't be rolled back afterwards",
-            f"{steering(now)}; it goes on record",
+            "promoted; no rollback afterwards",
+            f"{steering(now)}; recorded in the audit chain",
         ),
-        ("Read what happened", f"log {run}", "always", EVERYBODY),
-        ("Write this page anew", f"runbook {run}", "always", EVERYBODY),
+        ("Show its history", f"log {run}", "always", EVERYBODY),
+        ("Update this page", f"runbook {run}", "always", EVERYBODY),
     ]
     shown: Iterable[tuple[Text, ...]] = ((to, Code(now.command(words)), when, who) for to, words, when, who in rows)
     return (
-        Paragraph("Type them in the project's folder. Each can be typed again: what is done is not done twice."),
-        grid(("To", "Type", "Works when", "Who may"), shown),
+        Paragraph("Run them in the project's folder. Each is idempotent."),
+        grid(("To", "Command", "When", "Who"), shown),
     )
 
 
@@ -56,7 +61,7 @@ def approving(now: Situation) -> str:
     if not now.roles.approvers:
         return f"{EVERYBODY} but the author, {now.run.author}" if now.needs_approval else EVERYBODY
     others = [each for each in now.roles.approvers if each != now.run.author or not now.needs_approval]
-    return _people(others) or f"nobody: {now.run.author} is the only approver, and the author"
+    return _people(others) or f"no one: the only approver, {now.run.author}, is the author"
 
 
 def promoting(now: Situation) -> str:
@@ -64,7 +69,7 @@ def promoting(now: Situation) -> str:
     if not now.roles.operators:
         return f"{EVERYBODY} but the author, {now.run.author}" if barred else EVERYBODY
     others = [each for each in now.roles.operators if each not in barred]
-    return _people(others) or f"nobody: {now.run.author} is the only operator, and the author"
+    return _people(others) or f"no one: the only operator, {now.run.author}, is the author"
 
 
 def rolling_back(now: Situation) -> str:
@@ -74,8 +79,8 @@ def rolling_back(now: Situation) -> str:
 def closing(now: Situation) -> str:
     horizon = now.rollback_horizon
     if horizon is None:
-        return "rolled back or cancelled; promoted, once the rollback horizon is over"
-    return f"from {horizon.ends_at:%Y-%m-%d %H:%M} on, when the rollback horizon is over"
+        return "rolled back or cancelled; promoted, after the rollback horizon"
+    return f"from {horizon.ends_at:%Y-%m-%d %H:%M} on, after the rollback horizon"
 
 
 def _people(names: Iterable[str]) -> str:

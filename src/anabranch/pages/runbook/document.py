@@ -1,13 +1,14 @@
-"""What a runbook is made of, whether it is written as Markdown or drawn as a page."""
+"""The parts of a runbook, whether it is rendered as Markdown or as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 
 class Code(str):
-    """Text to be typed, or a name as a machine spells it."""
+    """A command to type, or an identifier."""
 
     __slots__ = ()
 
@@ -17,6 +18,7 @@ Text = str | Code
 
 @dataclass(frozen=True)
 class Paragraph:
+    kind: ClassVar[Literal["paragraph"]] = "paragraph"
     text: str
 
 
@@ -24,19 +26,22 @@ class Paragraph:
 class FactList:
     """Names and values, one to a line."""
 
+    kind: ClassVar[Literal["facts"]] = "facts"
     pairs: tuple[tuple[str, Text], ...]
 
 
 @dataclass(frozen=True)
 class Grid:
+    kind: ClassVar[Literal["grid"]] = "grid"
     headings: tuple[str, ...]
     rows: tuple[tuple[Text, ...], ...]
 
 
 @dataclass(frozen=True)
 class MissingPart:
-    """What nobody has measured yet, and the command that does."""
+    """A part that was not measured, and the command that measures it."""
 
+    kind: ClassVar[Literal["missing"]] = "missing"
     command: Code
 
 
@@ -48,21 +53,27 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
 
+    @property
+    def anchor(self) -> str:
+        """The id of its heading on the page."""
+        return self.title.lower().replace(",", "").replace(" ", "-")
+
 
 @dataclass(frozen=True)
 class Runbook:
     title: str
     state: str
-    """The state of the run in one word, and what that means for production."""
+    """State of the run in one word."""
     production: str
+    """What the state means for production."""
     settled: bool
-    """Whether everybody can tell what production has."""
+    """Whether it is known what production has: no promotion or rollback is in progress."""
     sections: tuple[Section, ...]
     footer: str
 
 
 def facts(pairs: Iterable[tuple[str, Text | None]]) -> FactList:
-    """Those that there are."""
+    """The pairs that have a value."""
     return FactList(tuple((name, value) for name, value in pairs if value is not None))
 
 

@@ -28,7 +28,7 @@ def _block(block: Block) -> str:
             shown = [*(_line(row) for row in lines), *(_line(tuple(_text(cell) for cell in row)) for row in rows)]
             return "\n".join(shown)
         case MissingPart(command):
-            return f"Not measured yet: {_text(command)}"
+            return f"Not measured. To measure: {_text(command)}"
         case _:
             assert_never(block)
 
@@ -38,10 +38,10 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _text(text: Text) -> str:
-    """Text of others as text: nothing in it is taken for markup, and nothing breaks a line or a table."""
+    """Escapes Markdown, and folds whitespace so that no value breaks a line or a table."""
     flat = " ".join(printable(text).split())
     if isinstance(text, Code):
-        # A run of backticks longer than any inside fences them in.
+        # A fence must be longer than any run of backticks inside.
         longest = max((len(run) for run in re.findall("`+", flat)), default=0)
         fence, space = "`" * (longest + 1), " " if longest else ""
         return f"{fence}{space}{flat}{space}{fence}".replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""What was measured for a run, section by section; and where nothing was, the command that does."""
+"""Measurements of a run by section; where there is none, the command that measures."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from anabranch.runs.audit import AuditRecord
 
 GATES = ("compatibility", "storage", "schema", "rollback", "drill")
 KINDS = ("rehearsal", "cost", CARD, *GATES)
-"""Of evidence, that a runbook shows."""
+"""The kinds of evidence that a runbook shows."""
 
 
-def window(now: Situation) -> tuple[Block, ...]:
-    asked = now.spec.get("schedule") or {}
-    said = facts(
+def schedule(now: Situation) -> tuple[Block, ...]:
+    limits = now.spec.get("schedule") or {}
+    shown = facts(
         [
-            ("Not before", asked.get("startAfter")),
-            ("Promoted by", asked.get("deadline", "no deadline in the contract")),
-            ("If it can't be kept", asked.get("onMiss") if "deadline" in asked else None),
+            ("Not before", limits.get("startAfter")),
+            ("Deadline of the promotion", limits.get("deadline", "none in the contract")),
+            ("When missed", limits.get("onMiss") if "deadline" in limits else None),
         ]
     )
-    return said, *_or_missing(now, ("rehearsal",), f"rehearse -f {now.contract_file}")
+    return shown, *_or_missing(now, ("rehearsal",), f"rehearse -f {now.contract_file}")
 
 
 def cost(now: Situation) -> tuple[Block, ...]:
     budget = now.spec.get("budget") or {}
     rate = budget.get("bytesPerSecond")
-    said = facts(
+    shown = facts(
         [
             ("Budget", "none in the contract" if budget.get("cost") is None else str(budget["cost"])),
-            ("Reads at most", "as fast as it can" if rate is None else f"{rate:,} bytes per second"),
+            ("Rate limit", "none" if rate is None else f"{rate:,} bytes per second"),
         ]
     )
-    return said, *_or_missing(now, ("cost",), f"cost -f {now.contract_file}")
+    return shown, *_or_missing(now, ("cost",), f"cost -f {now.contract_file}")
 
 
 def gates(now: Situation) -> tuple[Block, ...]:
@@ -49,7 +49,7 @@ def gates(now: Situation) -> tuple[Block, ...]:
         found = _card(card[0]), *found
     overrides = [each for each in now.records if each.action.endswith(".override")]
     if overrides:
-        found = *found, grid(("Overridden", "By", "When", "Reason"), (_override(each) for each in overrides))
+        found = *found, grid(("Overridden", "By", "At", "Reason"), (_override(each) for each in overrides))
     red = fold_acknowledgements(
         (each for each in now.records if each.action == ACKNOWLEDGED),
         run_id=now.run.id,
@@ -58,24 +58,24 @@ def gates(now: Situation) -> tuple[Block, ...]:
     if not red:
         return found
     rows = ((each.gate, each.words, each.by, f"{each.at:%Y-%m-%d %H:%M}", each.reason) for each in red.values())
-    return *found, grid(("Red, acknowledged", "Says", "By", "When", "Reason"), rows)
+    return *found, grid(("Red, acknowledged", "Finding", "By", "At", "Reason"), rows)
 
 
 def _card(kept: Evidence) -> Block:
-    """As it was judged then; `anabranch gates` judges anew."""
+    """As it was then; `anabranch gates` evaluates the gates again."""
     gates: list[dict[str, str | None]] = kept.found["gates"]  # type: ignore[assignment]
     rows = (
         (each["gate"] or "", each["colour"] or "", each["words"] or "", each["owner"] or "", each["to_green"] or "")
         for each in gates
     )
-    return grid((f"Gate, {kept.at:%Y-%m-%d %H:%M}", "Colour", "Says", "Answers for it", "Turns green by"), rows)
+    return grid((f"Gate, {kept.at:%Y-%m-%d %H:%M}", "Colour", "Finding", "Owner", "To fix"), rows)
 
 
 def _or_missing(now: Situation, kinds: Iterable[str], command: str) -> tuple[Block, ...]:
     found = now.measured(*kinds)
     if not found:
         return (MissingPart(Code(now.command(command))),)
-    return (grid(("Measured", "Of", "When", "By", "Counts until", "Found"), (_row(each, now) for each in found)),)
+    return (grid(("Measured", "Subject", "At", "By", "Valid until", "Found"), (_row(each, now) for each in found)),)
 
 
 def _override(record: AuditRecord) -> tuple[Text, ...]:
@@ -85,7 +85,7 @@ def _override(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _row(each: Evidence, now: Situation) -> tuple[Text, ...]:
-    until = "as long as it is there" if each.good_until is None else f"{each.good_until:%Y-%m-%d %H:%M}"
+    until = "unlimited" if each.good_until is None else f"{each.good_until:%Y-%m-%d %H:%M}"
     found = "; ".join(
         f"{name.replace('_', ' ')} {_value(value)}" for name, value in each.found.items() if value is not None
     )
@@ -94,7 +94,7 @@ def _row(each: Evidence, now: Situation) -> tuple[Text, ...]:
         Code(each.subject),
         f"{each.at:%Y-%m-%d %H:%M}",
         each.by,
-        until if each.counts(now.at) else f"{until}: too old",
+        until if each.counts(now.at) else f"{until}: expired",
         found,
     )
 

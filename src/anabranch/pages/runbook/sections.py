@@ -1,4 +1,4 @@
-"""A runbook from what is on record: for the team that owns the data and the team that runs it."""
+"""The sections of a runbook, from the records of a run: for the team that owns the data and the team that runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anabranch.gates.approval.approval import Approval
 from anabranch.gates.approval.refusals import explain, next_approval
 from anabranch.pages.runbook.commands import commands
 from anabranch.pages.runbook.document import Block, Code, Paragraph, Runbook, Section, Text, facts, grid
-from anabranch.pages.runbook.measured import cost, gates, window
+from anabranch.pages.runbook.measured import cost, gates, schedule
 from anabranch.pages.runbook.situation import Situation
 from anabranch.plan.target_range import WholeTable
 from anabranch.project.quantities import format_duration
@@ -21,16 +21,16 @@ from anabranch.runs.states import State
 
 RANGES_SHOWN = 20
 RECORDS_SHOWN = 40
-_EVERY_TIME = frozenset({"lease.acquire", "lease.release"})
-"""Each command leaves these, and they tell nothing. A takeover tells."""
+_ROUTINE = frozenset({"lease.acquire", "lease.release"})
+"""Recorded by every command, so they are left out. A takeover is shown."""
 
 _PRODUCTION = {
-    State.PROMOTING: "A promotion is under way. If its process is gone, promote again: it finds out what happened.",
-    State.PROMOTED: "Production has the replayed rows. The former ones are kept until the run is closed.",
-    State.ROLLING_BACK: "A rollback is under way. If its process is gone, roll back again: it finds out what happened.",
-    State.ROLLED_BACK: "Production has its former rows again, with all that live wrote since.",
-    State.CLOSING: "Staging is being removed. Close again to finish; production no longer changes.",
-    State.CLOSED: "The run is closed and can't be rolled back. Its closure record says what was achieved.",
+    State.PROMOTING: "A promotion is in progress. If its process has ended, promote again: it finds the outcome.",
+    State.PROMOTED: "Production has the replayed rows. The former rows are kept until the run is closed.",
+    State.ROLLING_BACK: "A rollback is in progress. If its process has ended, roll back again: it finds the outcome.",
+    State.ROLLED_BACK: "Production has its former rows again, and every later commit of live.",
+    State.CLOSING: "Staging is being removed. Run close again to finish; production no longer changes.",
+    State.CLOSED: "The run is closed and can't be rolled back. The result is in its closure record.",
 }
 
 
@@ -39,22 +39,22 @@ def write_book(now: Situation) -> Runbook:
     return Runbook(
         title=f"Runbook of run {now.run.id}",
         state=state.value.replace("_", " "),
-        production=_PRODUCTION.get(state, "Production is as before this run."),
+        production=_PRODUCTION.get(state, "Production unchanged by this run."),
         settled=state not in (State.PROMOTING, State.ROLLING_BACK),
         sections=(
-            Section("Who and what", tuple(_who(now))),
-            Section("Commands, and who may", commands(now)),
+            Section("Overview", tuple(_who(now))),
+            Section("Commands", commands(now)),
             Section("Contract", tuple(_contract(now))),
             Section("Offsets", tuple(_offsets(now))),
             Section("Staging and snapshots", tuple(_staging(now))),
             Section("Checks", tuple(_checks(now))),
-            Section("Window", window(now)),
+            Section("Schedule", schedule(now)),
             Section("Cost", cost(now)),
             Section("Gates", gates(now)),
             Section("Approvals", tuple(_approvals(now))),
-            Section("What happened", tuple(_history(now))),
+            Section("History", tuple(_history(now))),
         ),
-        footer=f"Written {now.at:%Y-%m-%d %H:%M:%S} UTC from what is on record. All times are UTC.",
+        footer=f"Generated {now.at:%Y-%m-%d %H:%M:%S} UTC from the control database. All times are UTC.",
     )
 
 
@@ -64,24 +64,24 @@ def _who(now: Situation) -> Iterator[Block]:
             ("Pipeline", now.run.pipeline),
             ("Table", Code(now.run.target.table)),
             ("Context", Code(now.context)),
-            ("Answers for it", str(now.spec["owner"])),
+            ("Owner", str(now.spec["owner"])),
             ("Author", now.run.author),
-            ("May order a rollback", now.authority),
-            ("Why", str(now.spec["reason"])),
+            ("Rollback authority", now.authority),
+            ("Reason", str(now.spec["reason"])),
             ("Fault", None if now.run.fault is None else f"{now.run.fault.text} [{now.run.fault.code}]"),
         ]
     )
 
 
 def _contract(now: Situation) -> Iterator[Block]:
-    asked = {name: value for name, value in (now.spec.get("validation") or {}).items() if value}
+    checks = {name: value for name, value in (now.spec.get("validation") or {}).items() if value}
     yield facts(
         [
             ("Name", Code(str(now.contract["metadata"]["name"]))),
-            ("Asked for", _plain(now.spec["range"])),
-            ("Only partitions", _plain(now.spec["partitions"]) if "partitions" in now.spec else None),
+            ("Range", _plain(now.spec["range"])),
+            ("Partitions", _plain(now.spec["partitions"]) if "partitions" in now.spec else None),
             ("Expected", _plain(now.spec["expect"]) if "expect" in now.spec else None),
-            ("To be true after", _plain(asked) if asked else None),
+            ("Validation", _plain(checks) if checks else None),
             ("Rollback guaranteed for", f"{format_duration(horizon_length(now.contract))} after a promotion"),
             ("Contract", Code(now.run.contract_hash)),
             ("Plan", Code(now.plan.hash)),
@@ -108,7 +108,7 @@ def _offsets(now: Situation) -> Iterator[Block]:
                     "" if proof is None else proof.value,
                 )
             )
-    yield grid(("Partition", "From", "To (not read)", "Offsets", "Live stood at", "Complete by"), rows[:RANGES_SHOWN])
+    yield grid(("Partition", "From", "To (exclusive)", "Offsets", "Live offset", "Completeness"), rows[:RANGES_SHOWN])
     if len(rows) > RANGES_SHOWN:
         yield Paragraph(
             f"… and {len(rows) - RANGES_SHOWN:,} more ranges: {now.command(f'describe {now.run.id}')} -o json"
@@ -117,7 +117,7 @@ def _offsets(now: Situation) -> Iterator[Block]:
 
 def _staging(now: Situation) -> Iterator[Block]:
     part, run = now.plan.target.partitions, now.run
-    replaced = "all of the table"
+    replaced = "the whole table"
     if not isinstance(part, WholeTable):
         replaced = f"{part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} of {part.axis.column}"
     verdicts = now.done("validate")
@@ -125,7 +125,7 @@ def _staging(now: Situation) -> Iterator[Block]:
         [
             ("Replaced in production", replaced),
             ("Branch", _branch(now)),
-            ("Slices staged", f"{len(now.done('slice'))} of {len(now.plan.slices)} planned, catching up included"),
+            ("Slices staged", f"{len(now.done('slice'))} of {len(now.plan.slices)} planned, catch-up included"),
             ("Base snapshot", Code(str(now.plan.target.base))),
             ("Validated snapshot", _code((verdicts[-1].outcome_details or {}).get("staging") if verdicts else None)),
             ("Tag before the promotion", Code(f"ab_{run.id}_before")),
@@ -143,31 +143,31 @@ def _staging(now: Situation) -> Iterator[Block]:
             )
             for each in moved
         ]
-        yield grid(("Commit on production", "Outcome", "Snapshot", "When"), rows)
+        yield grid(("Commit on production", "Outcome", "Snapshot", "At"), rows)
 
 
 def _branch(now: Situation) -> Text:
     if now.run.state is State.CLOSED:
-        return "removed, with the tags, when the run was closed"
-    return Code(staging_branch(now.run.id, now.run.epoch)) if now.run.epoch else "not made yet"
+        return "removed with the tags when the run was closed"
+    return Code(staging_branch(now.run.id, now.run.epoch)) if now.run.epoch else "not created yet"
 
 
 def _checks(now: Situation) -> Iterator[Block]:
     report, verdicts = now.validation, now.done("validate")
     if not verdicts:
-        planned = "; ".join(now.plan.checks) or "the usual checks"
-        yield Paragraph(f"Nothing was validated yet. Planned: {planned}.")
+        planned = "; ".join(now.plan.checks) or "the default checks"
+        yield Paragraph(f"Not validated yet. Planned checks: {planned}.")
         return
     last = verdicts[-1].outcome_details or {}
     yield facts(
         [
             ("Verdict", str(last["verdict"])),
-            ("Of staging snapshot", _code(last["staging"])),
+            ("Staging snapshot", _code(last["staging"])),
             ("Digest of the rows", _code(last["digest"])),
         ]
     )
     if report is None or report["staging"] != last["staging"]:
-        yield Paragraph("The report itself is on the machine that validated.")
+        yield Paragraph("The report is stored on the machine that ran the validation.")
         return
     results = report["results"]
     headings = ("Outcome", "Check", "Expected", "Found")
@@ -177,16 +177,16 @@ def _checks(now: Situation) -> Iterator[Block]:
 def _approvals(now: Situation) -> Iterator[Block]:
     standing = now.standing
     if standing.holds and standing.approval is not None:
-        words = f"Approved by {standing.approval.by}, which counts until {standing.approval.good_until:%Y-%m-%d %H:%M}."
+        words = f"Approved by {standing.approval.by}, valid until {standing.approval.good_until:%Y-%m-%d %H:%M}."
     elif not now.needs_approval:
-        words = "This context asks for none."
+        words = "This context requires no approval."
     elif standing.approval is not None and standing.flaw is not None:
-        words = f"None counts; the last does not, because {explain(standing.approval, standing.flaw)}."
+        words = f"No valid approval: {explain(standing.approval, standing.flaw)}."
     else:
-        words = f"None yet. Next: {next_approval(now.run)}."
+        words = f"Not approved yet. Next: {next_approval(now.run)}."
     yield Paragraph(words)
     if now.approvals:
-        headings = ("By", "When", "Counts until", "Plan", "Staging", "Reason", "Ended")
+        headings = ("By", "At", "Valid until", "Plan", "Staging", "Reason", "Ended")
         yield grid(headings, (_approval(each) for each in now.approvals))
 
 
@@ -205,9 +205,9 @@ def _approval(each: Approval) -> tuple[Text, ...]:
 
 
 def _history(now: Situation) -> Iterator[Block]:
-    told = [each for each in now.records if each.action not in _EVERY_TIME]
-    if len(told) > RECORDS_SHOWN:
-        yield Paragraph(f"The last {RECORDS_SHOWN} of {len(told):,} records: {now.command(f'log {now.run.id}')}")
+    shown = [each for each in now.records if each.action not in _ROUTINE]
+    if len(shown) > RECORDS_SHOWN:
+        yield Paragraph(f"The last {RECORDS_SHOWN} of {len(shown):,} records: {now.command(f'log {now.run.id}')}")
     rows = [
         (
             each.at[:19].replace("T", " "),
@@ -216,9 +216,9 @@ def _history(now: Situation) -> Iterator[Block]:
             f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or ""),
             "" if each.details == "{}" else _short(json.loads(each.details)),
         )
-        for each in told[-RECORDS_SHOWN:]
+        for each in shown[-RECORDS_SHOWN:]
     ]
-    yield grid(("When", "Who", "What", "State", "Details"), rows)
+    yield grid(("At", "Actor", "Action", "State", "Details"), rows)
 
 
 def _code(value: object) -> Code | None:
@@ -233,7 +233,7 @@ def _plain(value: Any) -> str:
 
 
 def _short(details: Any) -> str:
-    """Hashes cut to what tells them apart; they are whole in the audit chain."""
+    """Hashes cut to 12 characters; the audit chain has all 64."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", _plain(details))
 
 

@@ -1,4 +1,4 @@
-"""All that a runbook is written from, gathered beforehand: what is on record of a run, and nothing else."""
+"""The input of a runbook: the records of a run, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Situation:
     run: Run
     context: str
     contract_file: str
-    """Where the project has the contract, as one would type it."""
+    """Path of the contract below the project's folder."""
     contract: Mapping[str, Any]
     """As it was submitted."""
     plan: Plan
@@ -36,9 +36,9 @@ class Situation:
     standing: ApprovalStatus
     at: datetime
     validation: Mapping[str, Any] | None = None
-    """The report of the last validation, if it is still where it was left."""
+    """The report of the last validation, if it is on this machine."""
     evidence: Sequence[Evidence] = field(default_factory=tuple)
-    """What was measured for this run's plan, pipeline, table, topic and cluster: the newest of each kind."""
+    """The newest of each kind for this run's plan, pipeline, table, topic and cluster."""
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -47,21 +47,21 @@ class Situation:
 
     @property
     def authority(self) -> str:
-        """Whom the contract names for a rollback."""
+        """Who the contract authorizes to order a rollback."""
         return str(self.spec["rollback"]["authority"])
 
     @property
     def rollback_horizon(self) -> RollbackHorizon | None:
-        """The horizon of the promotion that production has, open or over. None if it has none of this run."""
+        """The horizon of this run's promotion, open or over. None if production has no promotion of this run."""
         return rollback_horizon(self.run.state, self.journal, horizon_length(self.contract))
 
     def measured(self, *kinds: str) -> list[Evidence]:
         return [each for each in self.evidence if each.kind in kinds]
 
     def done(self, step: str) -> list[JournalEntry]:
-        """The steps of this name that took effect, oldest first."""
+        """The steps of this name that succeeded, oldest first."""
         return [each for each in self.journal if each.step == step and each.outcome is Outcome.SUCCEEDED]
 
     def command(self, words: str) -> str:
-        """A command as it is to be typed in the project's folder."""
+        """A command to run in the project's folder."""
         return f"anabranch {words} --context {self.context}"

@@ -1,4 +1,4 @@
-"""How the demo speaks: acts with a heading, sentences, and a tick with the time behind everything that was done."""
+"""Prints the demo: sections with a heading, sentences, and each step with the time it took."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 WIDTH = 96
 
 
-class Teller:
-    def __init__(self, console: Console, *, chatty: bool = False) -> None:
+class Narrator:
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console = console
-        self._chatty = chatty
+        self._verbose = verbose
         self._began = time.monotonic()
         self._page: Path | None = None
 
-    def act(self, title: str, words: str) -> None:
+    def section(self, title: str, words: str) -> None:
         self._console.print(f"\n{title}", style="bold", markup=False)
         self.say(words)
 
@@ -30,14 +30,14 @@ class Teller:
         for line in textwrap.wrap(words, WIDTH):
             self._console.print(f"  {line}", markup=False)
 
-    def aside(self, words: str) -> None:
-        """What only matters when something goes wrong."""
-        if self._chatty:
+    def detail(self, words: str) -> None:
+        """Printed with --verbose."""
+        if self._verbose:
             self._console.print(f"    {words}", style="dim", markup=False)
 
     @contextmanager
-    def doing(self, words: str) -> Iterator[None]:
-        """Something that takes a while: said before, ticked off after."""
+    def step(self, words: str) -> Iterator[None]:
+        """Shows `words` while the work goes on, and a tick with the seconds when it is done."""
         started = time.monotonic()
         if self._console.is_terminal:
             with self._console.status(f"  {words}"):
@@ -51,9 +51,9 @@ class Teller:
 
     def end(self, folder: Path) -> None:
         seconds = time.monotonic() - self._began
-        self._console.print(f"\nDone in {seconds:.0f} s. The page of the validation:", style="bold", markup=False)
+        self._console.print(f"\nDone in {seconds:.0f} s. Validation page:", style="bold", markup=False)
         self._console.print(f"  {self._page}", markup=False)
-        self._console.print("and try it yourself:", style="bold", markup=False)
+        self._console.print("To continue by hand:", style="bold", markup=False)
         for command in (
             f"cd {folder}",
             "anabranch dev up",
