@@ -1,0 +1,1 @@
+"""The commands: options in, one call of `app`, a table or a document out."""

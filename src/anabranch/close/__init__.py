@@ -1,0 +1,1 @@
+"""Ends a run: the closure record, the isolation certificate, staging removed. After `promote`."""

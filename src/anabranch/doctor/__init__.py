@@ -1,0 +1,1 @@
+"""`anabranch doctor`: what is wrong with this machine or this project."""

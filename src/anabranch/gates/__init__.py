@@ -1,0 +1,1 @@
+"""May it happen: evidence, one gate a file in `checks/`, the scorecard, approval. After `plan`, before `replay`."""

@@ -1,0 +1,1 @@
+"""Our own live pipeline on Structured Streaming."""

@@ -1,0 +1,1 @@
+"""`anabranch.yaml`: contexts, settings, secrets by reference. Imports only `errors`."""

@@ -1,0 +1,1 @@
+"""Joins an approved run into production by one commit, and rolls it back by one. After `validate`."""

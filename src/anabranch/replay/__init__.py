@@ -1,0 +1,1 @@
+"""History into staging, slice by slice, within limits, with a ledger of every offset. After `gates`."""

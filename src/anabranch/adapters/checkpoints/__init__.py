@@ -1,0 +1,1 @@
+"""Checkpoints of Structured Streaming: read, copied up to a batch, kept."""

@@ -1,0 +1,1 @@
+"""The embedded Kafka broker of a project: started, found again, stopped."""

@@ -1,0 +1,1 @@
+"""Java and the Maven artifacts that Spark and the broker need."""

@@ -1,0 +1,1 @@
+"""Who approved what, whether that is still valid, and who may do what."""

@@ -1,0 +1,1 @@
+"""The runbook of a run, as a page and as Markdown."""

@@ -1,0 +1,1 @@
+"""How long it takes, what it costs, what to be warned of."""

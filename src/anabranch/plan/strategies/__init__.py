@@ -1,0 +1,1 @@
+"""Which ways of replaying a pipeline's class allows, and how each plans its slices."""

@@ -1,0 +1,1 @@
+"""The checks of a validation, one a file. Pure."""

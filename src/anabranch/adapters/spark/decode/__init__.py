@@ -1,0 +1,1 @@
+"""Records to events by the declared schema; what can't be decoded, with the reason."""

@@ -1,0 +1,1 @@
+"""Our Java classes inside Spark, compiled at first use."""

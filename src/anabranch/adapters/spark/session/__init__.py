@@ -1,0 +1,1 @@
+"""Starting Spark, and explaining why its JVM died."""

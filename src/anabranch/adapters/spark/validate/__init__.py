@@ -1,0 +1,1 @@
+"""What validation's checks ask of staging and base, measured by Spark."""

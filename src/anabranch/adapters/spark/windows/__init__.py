@@ -1,0 +1,1 @@
+"""Windowed pipelines: windows computed whole, or as the live stream did."""

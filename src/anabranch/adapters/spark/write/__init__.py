@@ -1,0 +1,1 @@
+"""Rows and ledger of a slice into staging, in one commit."""
