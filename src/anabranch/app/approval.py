@@ -109,7 +109,7 @@ def standing(backfill: BackfillRun, now: datetime, staging: Staging | None = Non
     run, grown = backfill.run, None
     if staging is not None:
         root = backfill.plan.root
-        grown = grown_from(root, backfill.target.staging_line(staging.branch, root))
+        grown = grown_from(root, backfill.target.staging_commits(staging.name, root))
     roles = backfill.project_context.loaded.settings.roles
     # The plan as it would be carried out, not the hash that was noted when it was submitted.
     present = ApprovalContext(run.author, backfill.plan.hash, roles.approvers, grown)

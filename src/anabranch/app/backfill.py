@@ -69,7 +69,8 @@ from anabranch.promote.rollback import Rollback
 from anabranch.promote.validations import ever_accepted
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
 from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
-from anabranch.replay.staging import StagedSlice, Staging, epoch_of, take_staging
+from anabranch.replay.staging import StagedSlice, Staging, newest, take_staging
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.lease_holder import holder_name, is_gone, lease_time
@@ -211,7 +212,7 @@ class BackfillRun:
         return take_staging(lease, self.plan, self.target, control=control)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
-        return self.target.staged(staging.branch, self.plan.root)
+        return self.target.staged_slices(staging.name, self.plan.root)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
         """Execute the replay's steps of the plan, in the order of its list; slices in staging are not replayed again.
@@ -243,7 +244,7 @@ class BackfillRun:
                         watch.phase("preparing the control's staging" if control else "preparing staging")
                         with lease.performing(step.name) as details:
                             staging = self.staging(lease, control=control)
-                            details["branch"] = staging.branch
+                            details["staging"] = staging.name
                         name = ControlSlice.name if control else ReplaySlice.name
                         lanes.append(ReplayVariant(name, staging, writers[name]))
                     case CopyCheckpoint():
@@ -332,9 +333,7 @@ class BackfillRun:
         staging = self.staging(lease)
         lease.abandon_intents("validate", "its process ended")
         number = lease.number("validate")
-        entry = lease.record_intent(
-            "validate", {"staging": staging.snapshot}, intent=f"{self.run_id}-validate-{number}"
-        )
+        entry = lease.record_intent("validate", {"staging": staging.head}, intent=f"{self.run_id}-validate-{number}")
         reach("validate.before")
         unchanged = "Production and staging are unchanged."
         with jvm_death_reported(unchanged, f"anabranch validate {self.run_id}"):
@@ -343,7 +342,7 @@ class BackfillRun:
                 self.project_context.catalog.name,
                 self.plan.target.table,
                 self.plan,
-                staging.snapshot,
+                staging.head,
                 self.contract,
                 self.pipeline,
                 self.project_context.folder,
@@ -358,7 +357,7 @@ class BackfillRun:
         keep(report, self.project_context.state)
         reach("validate.after")
         accepted = report.verdict is Verdict.ACCEPTED
-        said = {"staging": staging.snapshot, "verdict": report.verdict.value, "digest": report.digest.text}
+        said = {"staging": staging.head, "verdict": report.verdict.value, "digest": report.digest.text}
         lease.record_outcome(entry, Outcome.SUCCEEDED, said)
         lease.transition(Event.ACCEPT if accepted else Event.REJECT, said)
         return report
@@ -369,7 +368,7 @@ class BackfillRun:
             with lease.performing(step.name) as details:
                 details["measured"] = bool(self.gates.measure(say, WAY_BACK))
 
-    def promote(self, lease: RunLease, watch: RunObserver, now: datetime) -> int:
+    def promote(self, lease: RunLease, watch: RunObserver, now: datetime) -> Head:
         """Catch up with live where it committed into the range by other code, then commit the run to production."""
         self._require_no_drift()
         if self.run.state not in (State.PROMOTING, State.PROMOTED):
@@ -386,7 +385,7 @@ class BackfillRun:
         self.target.release_live_pause(self.run_id)
         return snapshot
 
-    def _promote_in_rounds(self, lease: RunLease, watch: RunObserver, now: datetime) -> int:
+    def _promote_in_rounds(self, lease: RunLease, watch: RunObserver, now: datetime) -> Head:
         for number in range(CATCH_UP_ROUNDS):
             try:
                 return self._catch_up_and_promote(lease, watch, now, number)
@@ -394,7 +393,7 @@ class BackfillRun:
                 behind = error
         raise behind
 
-    def _catch_up_and_promote(self, lease: RunLease, watch: RunObserver, now: datetime, number: int) -> int:
+    def _catch_up_and_promote(self, lease: RunLease, watch: RunObserver, now: datetime, number: int) -> Head:
         """Execute the promotion's steps of the plan. Raises BehindError where live commits into the range meanwhile."""
         self._finish_catching_up(lease, watch, now)
         promoted = None
@@ -419,9 +418,9 @@ class BackfillRun:
         """The promotion of staging as it is now, if it is validated and approved."""
         staging = self.staging(lease)
         approved = approved_run(self, lease, staging, now)
-        caught = frozenset[int]()
+        caught = frozenset[Head]()
         if not self.plan.strategy.whole_table:
-            caught = frozenset(int(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
+            caught = frozenset(Head(each.slice_id[len(CATCH_UP) :]) for each in self._catch_ups(staging))
         return Promotion(lease, self.target, approved, staging, caught, reached(self.plan, self.staged(staging)))
 
     def _catch_up(self, lease: RunLease, watch: RunObserver, now: datetime, number: int) -> int:
@@ -448,7 +447,7 @@ class BackfillRun:
         journal = lease.reader.journal(self.run_id)
         return any(entry.step == name and entry.outcome is Outcome.SUCCEEDED for entry in journal)
 
-    def roll_back(self, lease: RunLease, override: str | None = None) -> int:
+    def roll_back(self, lease: RunLease, override: str | None = None) -> Head:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since.
 
         `override` is the reason of somebody whom the roles don't name, and goes on record.
@@ -529,8 +528,8 @@ class BackfillRun:
         if self.plan.control is None:
             return None
         control = self.staging(lease, control=True)
-        own = [each.snapshot for each in self.staged(staging) if not each.slice_id.startswith(CATCH_UP)]
-        return ControlStaging(control.snapshot, own[-1] if own else staging.snapshot, tuple(self._accounts(control)))
+        own = [each.head for each in self.staged(staging) if not each.slice_id.startswith(CATCH_UP)]
+        return ControlStaging(control.head, own[-1] if own else staging.head, tuple(self._accounts(control)))
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [
@@ -565,11 +564,10 @@ class BackfillRun:
 
     def _staged_ids(self, *, control: bool) -> set[str]:
         """The slices in the newest staging branch of the run, or of its control. Makes no branch."""
-        branches = self.target.branches(self.run_id, control=control)
-        if not branches:
+        found = newest(self.target.stagings(self.run_id, control=control))
+        if found is None:
             return set()
-        newest = max(branches, key=epoch_of)
-        return {staged.slice_id for staged in self.target.staged(newest, self.plan.root)}
+        return {staged.slice_id for staged in self.target.staged_slices(found.name, self.plan.root)}
 
     def _flag(self, lease: RunLease, drift: Drift) -> None:
         if not forbids(drift):

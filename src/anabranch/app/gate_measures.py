@@ -33,6 +33,7 @@ from anabranch.gates.checks.schema import BadRecord
 from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, read_evidence
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import share_of
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -99,7 +100,7 @@ class GateMeasures:
         found = schema.document_of(len(tried), bad, places, places - sum(map(len, samples)))
         return self._keep(schema.KIND, found, now + schema.LIFETIME)
 
-    def rehearse_rollback(self, now: datetime, staged: int | None) -> Evidence:
+    def rehearse_rollback(self, now: datetime, staged: Head | None) -> Evidence:
         """`staged` is the snapshot to be promoted; with none the range is only taken out and put back."""
         name, part = self.run or f"gates-{self.plan.hash[:12]}", self.plan.target.partitions
         try:

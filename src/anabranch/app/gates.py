@@ -38,7 +38,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import offsets_in
 from anabranch.project.sections.gates import HighVolume
 from anabranch.readiness.drill_report import LABEL
-from anabranch.replay.staging import epoch_of
+from anabranch.replay.staging import newest
 
 READS = (storage_path.KIND, schema.KIND)
 """What is measured by reading a little, and nothing else."""
@@ -159,9 +159,8 @@ class GateService:
     def _rehearse(self, now: datetime) -> Evidence:
         """With what is staged, or before there is anything with nothing."""
         target = IcebergTarget(self.project_context.catalog.open(), self.plan.target.table)
-        branches = [] if self.run is None else target.branches(self.run)
-        staged = target.head(max(branches, key=epoch_of)) if branches else None
-        return self._measures.rehearse_rollback(now, staged)
+        staging = None if self.run is None else newest(target.stagings(self.run))
+        return self._measures.rehearse_rollback(now, None if staging is None else staging.head)
 
     def override(self, gate: str, reason: str) -> GateOverride:
         """Answer for a gate by name, whatever its colour. It stays on record and is shown with the run ever after."""

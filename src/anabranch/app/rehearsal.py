@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.iceberg.facts import schema_digest
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.stored import filled
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -33,7 +34,8 @@ from anabranch.readiness.live_samples import arrivals_per_second, worst_lag, wor
 from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slices
 from anabranch.replay.replayer import AHEAD
 from anabranch.replay.slice_ledger import total
-from anabranch.replay.staging import Staging, staging_branch
+from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +140,7 @@ class Rehearsal:
             bursts = self._bursts(writer, staging, watch, pieces)
         line = fit([each.of_one for each in bursts])
         stages = self._stages(writer, pieces, staging, line, commit)
-        head = target.head(staging.branch) or staging.snapshot
+        head = target.head(staging.name) or staging.head
         validate = self._validate(target, head)
         self.say("Promoting and rolling back on a scratch branch …")
         way_back = rehearse_rollback(target, self.name, self.plan.target.partitions, head, self.clock)
@@ -190,13 +192,10 @@ class Rehearsal:
 
     def _stage(self, target: IcebergTarget) -> tuple[Staging, float]:
         """The scratch branch, made as staging is; and how long that commit took."""
-        branch = staging_branch(self.name, EPOCH)
-        seconds = self._seconds(lambda: target.stage(branch, self.plan.root, self.plan.taken_out, {}))
-        head = target.head(branch)
-        if head is None:
-            raise AssertionError(f"{branch} was made and is not there")
+        seconds = self._seconds(lambda: target.make_staging(self.name, EPOCH, self.plan.root, self.plan.taken_out))
+        [made] = target.stagings(self.name)
         state = None if self.plan.state is None else self.plan.state.snapshot
-        return Staging(self.name, EPOCH, head, self.plan.target.partitions, state), seconds
+        return Staging(self.name, EPOCH, made.name, made.head, self.plan.target.partitions, state), seconds
 
     def _bursts(
         self, writer: SparkSliceWriter, staging: Staging, watch: LiveWatch, pieces: RehearsalSlices
@@ -248,9 +247,9 @@ class Rehearsal:
             return self._seconds(lambda: writer.write(slice_, staging))
 
         self.say("Timing each stage of a slice …")
-        return time_stages(writer, slice_, staging.branch, self.clock, write, commit)
+        return time_stages(writer, slice_, staging.name, self.clock, write, commit)
 
-    def _validate(self, target: IcebergTarget, head: int) -> float:
+    def _validate(self, target: IcebergTarget, head: Head) -> float:
         """Seconds per million rows of the range, of the partitions that the rehearsed slices have filled.
 
         Twice, and the second counts: the first also loads what all later ones find loaded.
@@ -259,7 +258,7 @@ class Rehearsal:
 
         self.say("Timing validation …")
         table = target.load()
-        part = filled(table, head, self.plan.target.partitions)
+        part = filled(table, snapshot_of(head), self.plan.target.partitions)
         narrow = replace(self.plan, target=replace(self.plan.target, partitions=part))
         marks = [self.clock()]
         for _ in range(2):

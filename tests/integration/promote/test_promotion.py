@@ -85,7 +85,7 @@ def test_a_foreign_commit_outside_the_range_passes(shop: Shop) -> None:
 def test_staging_that_changed_since_validation_is_refused(shop: Shop) -> None:
     with shop.lease() as lease:
         promotion = shop.promotion(lease)
-        shop.write(2, [1], "later", branch=promotion.staging.branch)
+        shop.write(2, [1], "later", branch=promotion.staging.name)
         changed = take_staging(lease, shop.plan, shop.target)
         with pytest.raises(StagingChangedError):
             type(promotion)(lease, shop.target, promotion.approved, changed, frozenset())()

@@ -10,9 +10,11 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, remove_refs, replace_files, require
 from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.refs import rehearsal_branch, snapshot_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.plan.target_range import TargetPart
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -22,17 +24,17 @@ _SAID = {"anabranch.author": "rehearsal"}
 
 
 def rehearse_rollback(
-    target: IcebergTarget, name: str, part: TargetPart, staged: int | None, clock: Callable[[], float]
+    target: IcebergTarget, name: str, part: TargetPart, staged: Head | None, clock: Callable[[], float]
 ) -> RehearsedRollback:
     """Swap the part's files for those of the snapshot `staged`, or for none, and back; compare with main as it was.
 
     By the same means as a promotion and its rollback, so that what would stand in their way stands in its way too.
     The branch is removed whatever happens; closing the run `name` removes it as well, should the process be killed.
     """
-    branch = f"ab_{name}_rehearsal"
+    branch = rehearsal_branch(name)
     begun = clock()
     try:
-        head, swapped = _promote(target, branch, part, staged)
+        head, swapped = _promote(target, branch, part, None if staged is None else snapshot_of(staged))
         promoted = clock()
         _go_back(target, branch, part, head)
         returned = clock()

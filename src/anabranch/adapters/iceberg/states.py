@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, back, for_so_long, operation_of, point, require, said_by
 from anabranch.adapters.iceberg.live import TOPIC
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.promote.history import Author
@@ -89,7 +90,7 @@ def _state(snapshot: Snapshot, tag: str | None) -> TableSnapshot:
     said = said_by(snapshot)
     position = {partition: end for partition, (_, end) in props.read_offsets(said).items()}
     return TableSnapshot(
-        snapshot.snapshot_id, tag, said.get(TOPIC, ""), position, said.get(props.EVENT_TIME), _moment(snapshot)
+        head_of(snapshot.snapshot_id), tag, said.get(TOPIC, ""), position, said.get(props.EVENT_TIME), _moment(snapshot)
     )
 
 
