@@ -51,7 +51,7 @@ class PromotionTarget(Protocol):
     """
 
     capabilities: ClassVar[Capabilities]
-    """What the target promises, whatever the plan. Each value is held to by the conformance suite."""
+    """What the target promises, whatever the plan."""
 
     def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
         """The head, every commit since `base` with what it did to the range, and the range's files. Changes nothing.

@@ -47,7 +47,10 @@ class TargetKind(Protocol):
         """Write the rows of these commits of live to staging, as catching up does."""
 
     def live(self, *, inside: bool = True, code: str | None = None) -> Rows:
-        """One commit of live, into the range or beside it, by the plan's code or another. Its rows."""
+        """One commit of live by the plan's code or another, into the range or, where there is anything, beside it.
+
+        Returns its one row, whose first value is the offset of partition 0 that it was made of.
+        """
 
     def stranger(self) -> Rows:
         """One commit into the range that carries no properties. Its rows."""
