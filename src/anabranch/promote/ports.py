@@ -85,7 +85,7 @@ class PromotionTarget(Protocol):
         """Ask live to hold its commits until this second since 1970, if each of them sends a promotion back.
 
         No change where live and promotion don't wait for each other. A later request replaces the earlier one. A
-        request ends by itself: a promoter that dies stops nobody for good.
+        request ends by itself, so that a promoter that dies does not stop live for good.
         """
 
     def release_live_pause(self, run: str) -> None:

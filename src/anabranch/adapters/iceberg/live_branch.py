@@ -15,7 +15,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.promote.ports import ConcurrentCommitError
 
 LONGEST_PAUSE = 60
-"""Seconds. Live waits no longer, whoever has died meanwhile or has another clock."""
+"""Seconds. Live waits no longer, even if the promoter has died or its clock is ahead."""
 POLL_SECONDS = 0.2
 
 

@@ -1,4 +1,4 @@
-"""Rehearses a promotion and the way back on a branch of the table that nobody reads. Main is not touched; no JVM."""
+"""Rehearses a promotion and its rollback on a scratch branch of the table. Main is not changed; no JVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
 TOTALS = ("total-records", "total-data-files", "total-delete-files")
-_SAID = {"anabranch.author": "rehearsal"}
+_PROPERTIES = {"anabranch.author": "rehearsal"}
 
 
 def rehearse_rollback(
@@ -81,7 +81,7 @@ def _go_back(target: IcebergTarget, branch: str, part: TargetPart, head: int) ->
 def _swap(tx: Transaction, branch: str, present: Mapping[str, DataFile], wanted: Mapping[str, DataFile]) -> None:
     out = [file for path, file in present.items() if path not in wanted]
     put_in = [file for path, file in wanted.items() if path not in present]
-    replace_files(tx, branch, out, put_in, _SAID)
+    replace_files(tx, branch, out, put_in, _PROPERTIES)
 
 
 def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
@@ -93,5 +93,5 @@ def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
 
 def _totals(table: Table, snapshot: int) -> list[int]:
     found = table.snapshot_by_id(snapshot)
-    said = {} if found is None or found.summary is None else found.summary.additional_properties
-    return [int(said.get(name, 0)) for name in TOTALS]
+    properties = {} if found is None or found.summary is None else found.summary.additional_properties
+    return [int(properties.get(name, 0)) for name in TOTALS]

@@ -44,8 +44,8 @@ class RollbackHistoryGoneError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class Later:
-    """What has happened on main since a promotion."""
+class CommitsAfter:
+    """Live's commits to main after a promotion, and the head that they led to."""
 
     head: int
     """As a snapshot id."""
@@ -53,7 +53,7 @@ class Later:
 
 
 class TableSwapTarget(IcebergTarget):
-    """Rows of one file may be of any batch, since merging rewrites files: nothing is kept or taken out by file."""
+    """Rows of one file may be of any batch, since merging rewrites files: files tell nothing about commits."""
 
     capabilities: ClassVar[Capabilities] = replace(
         IcebergTarget.capabilities,
@@ -72,8 +72,8 @@ class TableSwapTarget(IcebergTarget):
         base, run = snapshot_of(history.head), staging.run
         with self.commit(table) as tx:
             point(tx, before_tag(run), base, SnapshotRefType.TAG)
-            said = {props.ROOT: str(sequence)}
-            new = self._swap(tx, table, base, snapshot_of(staging.head), staging, note, said)
+            properties = {props.ROOT: str(sequence)}
+            new = self._swap(tx, table, base, snapshot_of(staging.head), staging, note, properties)
             point(tx, after_tag(run), new, SnapshotRefType.TAG)
             remove_refs(tx, tags_after(table, sequence))
         return head_of(new)
@@ -93,7 +93,7 @@ class TableSwapTarget(IcebergTarget):
         if _pauses(self.load(), run):
             self.change_refs(lambda table, tx: remove_refs(tx, _pauses(table, run)))
 
-    def later(self, staging: Staging) -> Later:
+    def later(self, staging: Staging) -> CommitsAfter:
         """Main's head and live's commits since the promotion.
 
         Raises OvertakenError if somebody else has changed the table, and RollbackHistoryGoneError if the commits since
@@ -118,14 +118,14 @@ class TableSwapTarget(IcebergTarget):
         strange = [c for c in history.commits if c.author not in (Author.LIVE, Author.REWRITE) and c.touches]
         if strange:
             raise OvertakenError(
-                f"Snapshot {strange[0].snapshot} has changed {self.name} since the promotion, and is not live's: "
-                "going back would take it out too.",
+                f"Snapshot {strange[0].snapshot} of {self.name} was committed after the promotion by another writer; "
+                "rollback would discard it.",
                 state="Production is as it was before this command.",
-                hint=f"roll back what came later first; or compare with the tag {before_tag(staging.run)} and "
-                "decide by hand what is to stay",
+                hint="roll back the later promotion first, if it is one; or compare with the tag "
+                f"{before_tag(staging.run)} and decide by hand what is to stay",
                 snapshot=strange[0].snapshot,
             )
-        return Later(snapshot_of(history.head), tuple(c for c in history.commits if c.author is Author.LIVE))
+        return CommitsAfter(snapshot_of(history.head), tuple(c for c in history.commits if c.author is Author.LIVE))
 
     def _rollback_by_files(self, staging: Staging, note: CommitNote) -> Head:
         """The table as it was before the promotion, if live has committed nothing since."""
@@ -158,7 +158,7 @@ class TableSwapTarget(IcebergTarget):
         before = table.snapshot_by_id(table.metadata.refs[before_tag(staging.run)].snapshot_id)
         with self.commit(table) as tx:
             new = self._swap(tx, table, head, to, staging, note, {})
-            # States of the promoted rows are none that anybody should start from.
+            # Kept states of the promoted rows: a replay that started from one would bring those rows back.
             remove_refs(tx, tags_after(table, 0 if before is None else before.sequence_number or 0))
         return head_of(new)
 
@@ -170,13 +170,13 @@ class TableSwapTarget(IcebergTarget):
         to: int,
         staging: Staging,
         note: CommitNote,
-        said: dict[str, str],
+        properties: dict[str, str],
     ) -> int:
         """Main as snapshot `to` is. Files that both have stay where they are."""
         present, wanted = (files_in(table, snapshot, staging.partitions) for snapshot in (head, to))
         out = set(present) - set(wanted)
         put_in = {path: file for path, file in wanted.items() if path not in present}
-        return self._replace_range(tx, table, head, out, put_in, staging, note, said)
+        return self._replace_range(tx, table, head, out, put_in, staging, note, properties)
 
 
 def _pauses(table: Table, run: str) -> list[str]:

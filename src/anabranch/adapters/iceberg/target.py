@@ -98,7 +98,7 @@ class IcebergTarget(IcebergStaging):
         try:
             return self._rollback_by_files(staging, note)
         except RewrittenError:
-            # Gone they also are when a later epoch has rolled back already: then there is nothing to do by rows.
+            # A later epoch may have rolled back already, and removed these files: then there is nothing to restore.
             self._require_fence(self.load(), staging)
             if self._later_rows is None:
                 raise
@@ -130,7 +130,7 @@ class IcebergTarget(IcebergStaging):
         return self.restore_range(staging, scratch, note)
 
     def _make_scratch(self, staging: Staging) -> Scratch:
-        """A branch as main is now with the range taken out, for rows that have to be written again."""
+        """A branch as main is now with the range removed, for rows that have to be written again."""
         made: list[int] = []
         branch = scratch_branch(staging.run, staging.epoch)
 
@@ -195,14 +195,14 @@ class IcebergTarget(IcebergStaging):
 
 
 def _commit_of(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Commit:
-    said = said_by(snapshot)
+    properties = said_by(snapshot)
     changed = changed_in(table, snapshot, partitions)
     return Commit(
         head_of(snapshot.snapshot_id),
-        props.author(said, operation_of(snapshot)),
-        said.get(props.RUN),
-        said.get(props.CODE),
-        props.read_offsets(said),
+        props.author(properties, operation_of(snapshot)),
+        properties.get(props.RUN),
+        properties.get(props.CODE),
+        props.read_offsets(properties),
         changed.added,
         changed.removed,
     )
