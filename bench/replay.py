@@ -54,7 +54,7 @@ def replay(place: Bench, file: Path, check: bool = False) -> None:
             if backfill.replay(lease, Quiet()) is not ReplayEnd.STAGED:
                 raise AssertionError("the replay did not come to its end")
             if check:
-                require_same(place, backfill.staging(lease).branch)
+                require_same(place, backfill.staging(lease).name)
             lease.transition(Event.CANCEL)
             backfill.close(lease, datetime.now(timezone.utc), forfeit="measured")
 

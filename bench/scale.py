@@ -66,7 +66,7 @@ def replay(place: Bench, file: Path, slices: int) -> tuple[float, str]:
                     raise AssertionError("the replay did not come to its end")
 
             took = seconds(work)
-            made = digest(place, run.staging(lease).branch)
+            made = digest(place, run.staging(lease).name)
             lease.transition(Event.CANCEL)
             run.close(lease, datetime.now(timezone.utc), forfeit="measured")
     return took, made

@@ -25,6 +25,7 @@ from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone, SliceProgress
+from anabranch.runs.heads import Head
 from anabranch.validate.report import Report
 from tests.fixtures.broker import QUIET, KafkaForTests
 from tests.fixtures.project import ALONE
@@ -166,11 +167,11 @@ class Backfills(Flow):
             booked = sum(each.ledger.bytes for each in run.staged(run.staging(lease)))
         return ReadMeter(self.spark.session, f"{REPLAY_PREFIX}-{run.run_id}").bytes, booked
 
-    def promote(self, run: BackfillRun, watch: Onlooker | None = None) -> int:
+    def promote(self, run: BackfillRun, watch: Onlooker | None = None) -> Head:
         with run.lease() as lease:
             return run.promote(lease, watch or Onlooker(), NOW)
 
-    def roll_back(self, run: BackfillRun) -> int:
+    def roll_back(self, run: BackfillRun) -> Head:
         with run.lease() as lease:
             return run.roll_back(lease, "the test is not whom the contract names")
 

@@ -14,6 +14,7 @@ from anabranch.app.approval import subject_of_run
 from anabranch.app.backfill import BackfillRun
 from anabranch.gates.approval.approval import Approval
 from anabranch.gates.approval.requests import ApprovalSubject, approve, revoke
+from anabranch.runs.heads import Head
 from anabranch.runs.states import State
 from anabranch.validate.report import Verdict
 from tests.conformance.classes.dying import dying_at
@@ -49,7 +50,7 @@ class Team:
         what = subject or subject_of_run(self.run)
         return approve(self.shop.store, settings, what, who=who, reason=None, now=NOW)
 
-    def promoted_by(self, who: str, now: datetime = NOW) -> int:
+    def promoted_by(self, who: str, now: datetime = NOW) -> Head:
         run = self.act(who)
         with run.lease() as lease:
             return run.promote(lease, Onlooker(), now)
@@ -101,7 +102,7 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     assert team.refused("ops") == "approval.revoked"
 
     team.approve("bob")
-    [branch] = run.target.branches(run.run_id)
+    [branch] = (each.name for each in run.target.stagings(run.run_id))
     head = run.target.head(branch)
     tamper(shop, branch)
     assert team.refused("ops") == "approval.staging-changed"
@@ -109,7 +110,7 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
         assert team.act("ops").validate(lease, NOW).verdict is Verdict.ACCEPTED, "no check sees it"
     assert team.refused("ops") == "approval.staging-changed"
 
-    [branch] = run.target.branches(run.run_id)
+    [branch] = (each.name for each in run.target.stagings(run.run_id))
     name = f"{shop.project_context.catalog.name}.{TABLE}"
     shop.spark.session.sql(f"ALTER TABLE {name} CREATE OR REPLACE BRANCH `{branch}` AS OF VERSION {head}")
     with team.act("ops").lease() as lease:

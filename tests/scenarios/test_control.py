@@ -73,7 +73,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaForTests, spark:
                 shop.apply(shop.again(run.run_id))
     watch = Onlooker()
     report = shop.apply(shop.again(run.run_id), watch)
-    branches = [*run.target.branches(run.run_id), *run.target.branches(run.run_id, control=True)]
+    branches = [each.name for control in (False, True) for each in run.target.stagings(run.run_id, control=control)]
     staged = {branch: shop.rows(branch) for branch in branches}
     shop.produce(late(9000))
     shop.live(code=former)

@@ -41,7 +41,7 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     assert rehearsed is not None, "with what is staged, and main has seen nothing of it"
     assert (rehearsed.found["same"], rehearsed.found["staged"]) == (True, True)
     with run.lease() as lease:
-        staged = files(shop, run.staging(lease).branch)
+        staged = files(shop, run.staging(lease).name)
     assert rehearsed.found["files_in"] == len(staged - files(shop, "main"))
     assert not [name for name in shop.table().metadata.refs if "rehearsal" in name]
     reside(shop, "eu")

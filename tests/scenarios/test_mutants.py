@@ -66,7 +66,7 @@ def found(shop: Shop, run: BackfillRun, *, times: int = 1) -> set[str]:
     except AnabranchError as refused:
         return {refused.code}
     said = {f"validation: {result.check}" for result in report.results if result.outcome is CheckOutcome.FAILED}
-    [branch] = run.target.branches(run.run_id)
+    [branch] = (each.name for each in run.target.stagings(run.run_id))
     if differences(shop.corrected(), shop.rows(branch)):
         said.add("checker: rows")
     aside = [(row["offset"], row["value"]) for row in shop.quarantined() if row["run"] == run.run_id]
@@ -253,4 +253,4 @@ def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_
         shop.apply(run)
     assert refused.value.code == "replay.ledger", "and if that does not, the sums do"
     shop.require(former)
-    assert between(shop.rows(run.target.branches(run.run_id)[0]), START, END).total() == 0
+    assert between(shop.rows(run.target.stagings(run.run_id)[0].name), START, END).total() == 0

@@ -14,6 +14,7 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg import target as iceberg
 from anabranch.adapters.iceberg.commits import MAIN, point, replace_files, require
+from anabranch.adapters.iceberg.refs import before_tag, head_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import AnabranchError
 from anabranch.promote import promotion
@@ -21,6 +22,7 @@ from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, S
 from anabranch.promote.ports import CommitNote, TargetHistory
 from anabranch.promote.promotion import Promotion
 from anabranch.replay.staging import Staging, take_staging
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import LEASE_DURATION, RunLease
 from tests.integration.promote.shop import STAGED, Rows, Shop, former, open_shop
 
@@ -89,7 +91,7 @@ def changed_since_validation(shop: Shop, patch: Patch) -> bool:
     """Somebody writes to staging after validation has said yes. Whether that stays out of production."""
     with shop.lease() as lease:
         accepted = shop.promotion(lease)
-        shop.write(2, [1], "unseen", branch=accepted.staging.branch)
+        shop.write(2, [1], "unseen", branch=accepted.staging.name)
         staging = take_staging(lease, shop.plan, shop.target)
         with suppress(AnabranchError):
             Promotion(lease, shop.target, accepted.approved, staging, frozenset())()
@@ -116,7 +118,7 @@ def no_conflict_check(patch: Patch) -> None:
 
     def blind(
         self: IcebergTarget, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote
-    ) -> int:
+    ) -> Head:
         now = self.history_since(history.head, staging.partitions)
         return honest(self, replace(history, head=now.head, present=now.present), keep, staging, note)
 
@@ -129,12 +131,12 @@ def no_fence(patch: Patch) -> None:
 
 
 def rollback_to_snapshot(patch: Patch) -> None:
-    def rollback(self: IcebergTarget, staging: Staging, note: CommitNote) -> int:
+    def rollback(self: IcebergTarget, staging: Staging, note: CommitNote) -> Head:
         table = self.load()
-        former = table.metadata.refs[staging.before].snapshot_id
+        former = table.metadata.refs[before_tag(staging.run)].snapshot_id
         with self.commit(table) as tx:
             point(tx, MAIN, former, SnapshotRefType.BRANCH)
-        return former
+        return head_of(former)
 
     patch.setattr(IcebergTarget, "rollback", rollback)
 

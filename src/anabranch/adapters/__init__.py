@@ -1,1 +1,1 @@
-"""Systems outside: one folder each. Implements the rooms' ports; only `app`, `live`, `doctor` and `demo` import it."""
+"""Systems outside: one folder each. Implements the rooms' ports."""

@@ -1,1 +1,1 @@
-"""Builds the adapters of a project and calls the rooms with them. Decides nothing. `cli`, `live`, `doctor`, `demo` import it."""
+"""Builds the adapters of a project and calls the rooms with them. Decides nothing."""

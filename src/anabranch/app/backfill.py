@@ -55,6 +55,7 @@ from anabranch.replay.replayer import Clock, ReplayEnd, RunObserver
 from anabranch.replay.run import ReplayRun
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.replay.superseded import superseded_leaves_nothing
+from anabranch.runs.heads import Head
 from anabranch.runs.lease_holder import holder_name, take_run_lease
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
@@ -167,7 +168,7 @@ class BackfillRun:
         return take_staging(lease, self.plan, self.target, control=control)
 
     def staged(self, staging: Staging) -> list[StagedSlice]:
-        return self.target.staged(staging.branch, self.plan.staging_base)
+        return self.target.staged_slices(staging.name, self.plan.staging_base)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
         """Replay the slices that are not in staging yet, after drift, limits and gates are checked."""
@@ -181,7 +182,7 @@ class BackfillRun:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
         rehearse_rollback(lease, self.plan, self.gates, say)
 
-    def promote(self, lease: RunLease, watch: RunObserver, now: datetime) -> int:
+    def promote(self, lease: RunLease, watch: RunObserver, now: datetime) -> Head:
         """Catch up with live where it committed into the range by other code, then commit the run to production."""
         return PromotionRun(
             lease,
@@ -237,7 +238,7 @@ class BackfillRun:
     def _engine(self) -> SparkEngine:
         return SparkEngine(self.project_context, self.plan, self.pipeline, self.run_id, self._start_spark)
 
-    def roll_back(self, lease: RunLease, override: str | None = None) -> int:
+    def roll_back(self, lease: RunLease, override: str | None = None) -> Head:
         """Take the run out again; by rows, on Spark, only where its files were rewritten since.
 
         `override` is the reason of somebody whom the roles don't name, and goes on record.

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from anabranch.adapters.iceberg.partition_stats import stored_size
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
 from anabranch.app.project_context import ProjectContext
@@ -27,7 +28,7 @@ from anabranch.plan.planner import Planned
 from anabranch.project.sections.spark import SparkSettings
 from anabranch.readiness.incident import Money, Price, Usage
 from anabranch.replay.slice_ledger import total
-from anabranch.replay.staging import epoch_of
+from anabranch.replay.staging import newest
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.store import RunReader
 
@@ -71,7 +72,7 @@ def estimate(project_context: ProjectContext, planned: Planned, rehearsed: Rehea
     """What the plan will cost; None: nobody knows how much is to be read."""
     plan, spec = planned.plan, planned.request.backfill.spec
     book = load_price_book(project_context.loaded)
-    part = stored_size(_table(project_context, plan).load(), plan.target.base, plan.target.partitions)
+    part = stored_size(_table(project_context, plan).load(), snapshot_of(plan.target.base), plan.target.partitions)
     rate = None if spec.budget is None else spec.budget.bytes_per_second
     cores = cores_of(project_context.loaded.settings.spark)
     usage = expected_usage(plan, planned.outlook, rehearsed, part, book.spec.assume, cores, rate)
@@ -167,9 +168,9 @@ def cores_of(settings: SparkSettings) -> int:
 def _files(project_context: ProjectContext, plan: Plan, run: str) -> tuple[Stored, Stored]:
     """Of the range: what the run has staged, if that is still there, and what it is compared with."""
     target, part = _table(project_context, plan), plan.target.partitions
-    table, branches = target.load(), target.branches(run)
-    head = target.head(max(branches, key=epoch_of)) if branches else None
-    return NOTHING if head is None else stored_size(table, head, part), stored_size(table, plan.target.base, part)
+    table, staging = target.load(), newest(target.stagings(run))
+    staged = NOTHING if staging is None else stored_size(table, snapshot_of(staging.head), part)
+    return staged, stored_size(table, snapshot_of(plan.target.base), part)
 
 
 def _seconds(journal: Iterable[JournalEntry]) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from anabranch.adapters.iceberg.code_versions import live_code_digests
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.adapters.iceberg.partition_stats import filled_partitions
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
@@ -217,7 +218,7 @@ class Drill:
             here = {} if newest is None else newest.position
             for state in states(table, self.loaded.name):
                 if state.position != here:
-                    yield {"sinceSnapshot": state.snapshot}
+                    yield {"sinceSnapshot": snapshot_of(state.snapshot)}
             yield {"everything": True}
             return
         told = None if newest is None else newest.event_time

@@ -25,7 +25,7 @@ from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.ports import SampledRecord, TableIdentity
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
-from anabranch.replay.staging import epoch_of
+from anabranch.replay.staging import newest
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -85,8 +85,8 @@ class ProjectProbes:
 
     def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
         target = self._target
-        branches = [] if run is None else target.branches(run)
-        staged = target.head(max(branches, key=epoch_of)) if branches else None
+        staging = None if run is None else newest(target.stagings(run))
+        staged = None if staging is None else staging.head
         return rehearse_rollback(target, name, self.plan.target.partitions, staged, time.monotonic)
 
     @property

@@ -39,7 +39,7 @@ class SparkMeasurer:
                 catalog.name,
                 table,
                 self.plan,
-                staging.snapshot,
+                staging.head,
                 self.contract,
                 self.pipeline,
                 self.project_context.folder,

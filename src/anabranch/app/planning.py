@@ -13,7 +13,9 @@ from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.facts import IcebergTables, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
 from anabranch.adapters.iceberg.lookups import IcebergLookups
-from anabranch.adapters.iceberg.target import IcebergTarget, TargetMissingError
+from anabranch.adapters.iceberg.refs import head_of
+from anabranch.adapters.iceberg.table import TargetMissingError
+from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
@@ -135,7 +137,7 @@ class ProjectInputs:
         except TargetMissingError:
             return None, None, False
         line = ancestry(table, table.current_snapshot())
-        base_kept = any(snapshot.snapshot_id == self.plan.target.base for snapshot in line)
+        base_kept = any(head_of(snapshot.snapshot_id) == self.plan.target.base for snapshot in line)
         if isinstance(self.plan.target.partitions, WholeTable):
             return schema_digest(table), shown_axis(table, self.pipeline.spec.event_time.field), base_kept
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.adapters.iceberg.facts import schema_digest
 from anabranch.adapters.iceberg.partition_stats import smallest_range
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.rollback_rehearsal import rehearse_rollback
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
@@ -25,7 +26,8 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.readiness.rehearse import Rehearsal
 from anabranch.replay.replayer import SliceWriter
-from anabranch.replay.staging import Staging, staging_branch
+from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,18 +75,15 @@ class ProjectRehearsal:
         self.target.remove_refs(self.name)
 
     def make_branch(self) -> None:
-        self.target.stage(staging_branch(self.name, EPOCH), self.plan.staging_base, self.plan.replaced_range, {})
+        self.target.make_staging(self.name, EPOCH, self.plan.staging_base, self.plan.replaced_range)
 
     def staging(self) -> Staging:
-        branch = staging_branch(self.name, EPOCH)
-        head = self.target.head(branch)
-        if head is None:
-            raise AssertionError(f"{branch} was created and does not exist")
+        [place] = self.target.stagings(self.name)
         state = None if self.plan.state is None else self.plan.state.snapshot
-        return Staging(self.name, EPOCH, head, self.plan.target.partitions, state)
+        return Staging(self.name, EPOCH, place.name, place.head, self.plan.target.partitions, state)
 
-    def head(self, staging: Staging) -> int:
-        return self.target.head(staging.branch) or staging.snapshot
+    def head(self, staging: Staging) -> Head:
+        return self.target.head(staging.name) or staging.head
 
     def writer(self) -> SparkSliceWriter:
         """As a replay's, but that bad records are only counted."""
@@ -115,13 +114,13 @@ class ProjectRehearsal:
 
         if not isinstance(writer, SparkSliceWriter):
             raise TypeError(f"slices of {self.plan.pipeline} are not written on Spark")
-        return time_stages(writer, slice_, staging.branch, clock, write, commit)
+        return time_stages(writer, slice_, staging.name, clock, write, commit)
 
-    def validation(self, head: int) -> Callable[[], float]:
+    def validation(self, head: Head) -> Callable[[], float]:
         from anabranch.adapters.spark.validate.measures import measure
 
         table = self.target.load()
-        part = smallest_range(table, head, self.plan.target.partitions)
+        part = smallest_range(table, snapshot_of(head), self.plan.target.partitions)
         narrow = replace(self.plan, target=replace(self.plan.target, partitions=part))
 
         def validate() -> float:
@@ -140,7 +139,7 @@ class ProjectRehearsal:
 
         return validate
 
-    def rehearse_rollback(self, head: int, clock: Callable[[], float]) -> RehearsedRollback:
+    def rehearse_rollback(self, head: Head, clock: Callable[[], float]) -> RehearsedRollback:
         return rehearse_rollback(self.target, self.name, self.plan.target.partitions, head, clock)
 
     def cores(self) -> int:

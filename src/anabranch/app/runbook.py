@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.adapters.iceberg.refs import after_tag, before_tag, staging_branch
 from anabranch.app.approval import approval_of
 from anabranch.gates.approval.approval import approvals_of
 from anabranch.gates.evidence import ACTION, Evidence, read_evidence
@@ -59,6 +60,8 @@ def situation_of(backfill: BackfillRun, now: datetime) -> Situation:
         approvals=approvals_of(reader, run),
         standing=approval_of(backfill).status(now),
         at=now,
+        staging={"Branch": staging_branch(run.id, run.epoch)},
+        kept={"Tag before the promotion": before_tag(run.id), "Tag of the promotion": after_tag(run.id)},
         validation=_validation(backfill.folder / "validation.json"),
         evidence=_evidence(backfill),
     )

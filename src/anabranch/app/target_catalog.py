@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
-from anabranch.adapters.iceberg.target import TargetMissingError
+from anabranch.adapters.iceberg.table import TargetMissingError
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_CHANGED

@@ -13,6 +13,7 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
 from anabranch.plan.strategies.strategy import Strategy
+from anabranch.promote.capabilities import Capabilities
 from anabranch.replay.replayer import SliceWriter
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 def target_kind(strategy: Strategy) -> type[IcebergTarget]:
     """A run that replaces the whole table swaps it; any other replaces files of a range."""
     return TableSwapTarget if strategy.whole_table else IcebergTarget
+
+
+def capabilities_of(strategy: Strategy) -> Capabilities:
+    """What the target of such a run promises. Looks at no table."""
+    return target_kind(strategy).capabilities
 
 
 def backfill_target(

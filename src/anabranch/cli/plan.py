@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from anabranch.app.forecast import BackfillForecast
     from anabranch.plan.planner import Planned
+    from anabranch.promote.capabilities import Capabilities
 
 STEPS_SHOWN = 12
 
@@ -43,6 +44,7 @@ def plan(
     from anabranch.app.forecast import forecast_backfill
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
+    from anabranch.app.targets import capabilities_of
     from anabranch.plan.plan_file import document_of_planned, write_plan_file
 
     project_context = open_project(project, context)
@@ -51,17 +53,19 @@ def plan(
     if out is not None:
         write_plan_file(out, planned)
     prospect = forecast_backfill(project_context, planned, now)
-    document = {**document_of_planned(planned), **prospect.document()}
-    emit(document, output, lambda console: _table(console, planned, prospect))
+    capabilities = capabilities_of(planned.plan.strategy)
+    target = {"target": {"capabilities": capabilities.document()}}
+    document = {**document_of_planned(planned), **target, **prospect.document()}
+    emit(document, output, lambda console: _table(console, planned, capabilities, prospect))
     asked = f"-f {file}{' --control' if control else ''}"
     apply = f"anabranch apply {asked if out is None else out}"
     stderr().print(f"next      {apply}", markup=False)
 
 
-def _table(console: Console, planned: Planned, prospect: BackfillForecast) -> None:
+def _table(console: Console, planned: Planned, capabilities: Capabilities, prospect: BackfillForecast) -> None:
     from rich.table import Table
 
-    from anabranch.cli.plan_words import facts_of, offsets_of, replaced, steps_shown
+    from anabranch.cli.plan_words import capability_words, facts_of, offsets_of, replaced, steps_shown
     from anabranch.cli.prospect_words import prospect_words
 
     def section(title: str) -> None:
@@ -80,6 +84,11 @@ def _table(console: Console, planned: Planned, prospect: BackfillForecast) -> No
     for name, value in facts_of(planned):
         facts.add_row(name, value)
     console.print(facts)
+    section("target")
+    promises = Table(box=None, show_header=False, pad_edge=True)
+    for name, value in capability_words(capabilities):
+        promises.add_row(name, value)
+    console.print(promises)
     section("steps")
     for line in steps_shown(planned, STEPS_SHOWN):
         console.print(f"  {line}", markup=False)

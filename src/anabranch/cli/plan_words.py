@@ -16,6 +16,7 @@ from anabranch.plan.steps import describe, steps_of
 from anabranch.plan.strategies.stream_start import StreamStart
 from anabranch.plan.target_range import WholeTable
 from anabranch.project.quantities import format_duration, format_moment
+from anabranch.promote.capabilities import Capabilities, HeadCheck, Moves, RowRestore, StreamingReaders
 
 RANGES_SHOWN = 4
 
@@ -140,6 +141,41 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     kept = "; keep main's snapshots as long, live's commits are replayed by them" if plan.strategy.whole_table else ""
     yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{kept}"
     yield "contract", plan.contract[:12]
+
+
+_HEAD_CHECK = {
+    HeadCheck.EXACT: "refused if any other commit came since the last look, which is then repeated",
+    HeadCheck.WRITERS_LOCKED: "other writers wait from the last look to the commit",
+    HeadCheck.WRITERS_FENCED: "the live writer is fenced off for it, and restarts",
+    HeadCheck.NONE: "not checked against commits that come at the same time",
+}
+_MOVES = {
+    Moves.FILES: "no data file is rewritten",
+    Moves.TABLES: "a table is exchanged for another",
+    Moves.ROWS: "rows are written one by one",
+    Moves.OFFSETS: "consumers are moved to another topic",
+}
+_STREAMS = {
+    StreamingReaders.STOP: "a streaming reader stops with an error unless it skips overwrites",
+    StreamingReaders.TOLD: "a streaming reader reads the changes",
+    StreamingReaders.NOT_TOLD: "a streaming reader goes on and does not hear of the changes",
+}
+_LATER_ROWS = {
+    RowRestore.COMPARED: "if live's files were compacted, its rows are told by comparison, on Spark",
+    RowRestore.REPLAYED: "what live wrote since is replayed from the topic, on Spark",
+}
+
+
+def capability_words(target: Capabilities) -> Iterator[tuple[str, str]]:
+    """What the target promises of the promotion and its rollback."""
+    commit = "one atomic commit" if target.atomic else "several steps; readers may meet it half done"
+    yield "promotion", f"{commit}; {_MOVES[target.moves]}"
+    yield "conflicts", _HEAD_CHECK[target.head_check]
+    yield "readers", f"all of it or nothing in one {target.readers_see.value}; {_STREAMS[target.streaming_readers]}"
+    kept = "the former rows are kept until the run is closed" if target.former_rows_kept else "expiry may take it away"
+    yield "rollback by", f"one commit; {kept}; {_LATER_ROWS[target.later_rows]}"
+    if target.pauses_live:
+        yield "live", "may be asked to pause for up to a minute while it is promoted"
 
 
 def steps_shown(planned: Planned, most: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from anabranch.plan.request import BackfillRequest, contract_hash
 from anabranch.plan.slices import Ranges, Slice
 from anabranch.plan.strategies.start_snapshots import StartSnapshot
 from anabranch.plan.strategies.stream_start import StreamStart
+from anabranch.runs.heads import Head
 
 
 def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
@@ -26,7 +27,7 @@ def assemble(
     source: SourceFacts,
     target: TargetFacts,
     *,
-    base: int,
+    base: Head,
     live: Mapping[int, int],
     readings: Mapping[int, Reading],
     slices: tuple[Slice, ...],

@@ -13,6 +13,7 @@ from anabranch.plan.offsets.intervals import common, union
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets, Ranges
 from anabranch.plan.target_range import TimeAxis
+from anabranch.runs.heads import Head
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class SchemaChanged:
 
 @dataclass(frozen=True)
 class BaseGone:
-    snapshot: int
+    snapshot: Head
 
 
 @dataclass(frozen=True)

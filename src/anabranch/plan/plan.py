@@ -22,6 +22,7 @@ from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.strategies.stream_start import StreamStart
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.runs.canonical import canonical, instant, instant_text
+from anabranch.runs.heads import Head
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class PlannedTarget:
     """The table as it was when the plan was made, and what of it is replaced."""
 
     table: str
-    base: int
+    base: Head
     """Snapshot of main that the plan was made from."""
     schema: str
     """Digest of the columns: ids, names, types, order."""
@@ -92,7 +93,7 @@ class Plan:
     """Digest of the code that is replayed beside the corrected one, to tell the fix from what differed before."""
 
     @property
-    def staging_base(self) -> int:
+    def staging_base(self) -> Head:
         """The snapshot that staging grows from."""
         return self._kept_state or self.target.base
 
@@ -102,7 +103,7 @@ class Plan:
         return None if self._kept_state else self.target.partitions
 
     @property
-    def _kept_state(self) -> int | None:
+    def _kept_state(self) -> Head | None:
         return None if self.state is None else self.state.snapshot
 
     def document(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from anabranch.plan.request import BackfillRequest
 from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.plan.target_range import TargetPart
+from anabranch.runs.heads import Head
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class LiveHistory:
 @dataclass(frozen=True)
 class TargetFacts:
     table: str
-    base: int | None
+    base: Head | None
     """None: the table has no snapshot yet."""
     schema: str
     columns: tuple[str, ...]

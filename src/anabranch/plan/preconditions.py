@@ -15,6 +15,7 @@ from anabranch.plan.request import BackfillRequest
 from anabranch.plan.target_range import EPOCH, PartitionRange, beginning, ordinal
 from anabranch.project.keys import closest
 from anabranch.project.quantities import format_moment
+from anabranch.runs.heads import Head
 
 
 class TargetEmptyError(PlanRefusedError):
@@ -41,7 +42,7 @@ class RetentionPassedError(PlanRefusedError):
     code = "plan.retention-passed"
 
 
-def check_target(request: BackfillRequest, target: TargetFacts) -> int:
+def check_target(request: BackfillRequest, target: TargetFacts) -> Head:
     """The base snapshot, if the table can be backfilled at all."""
     if target.base is None:
         raise TargetEmptyError(

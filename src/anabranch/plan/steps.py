@@ -13,6 +13,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice, offsets_in
 from anabranch.plan.target_range import EPOCH, TargetPart, WholeTable
 from anabranch.project.quantities import format_moment
+from anabranch.runs.heads import Head
 
 Command = Literal["submit", "replay", "validate", "rehearse-rollback", "promote", "close"]
 """What executes a step. `anabranch apply` goes from `submit` to `rehearse-rollback`; the others are commands."""
@@ -52,7 +53,7 @@ class MakeStaging:
     name: ClassVar[str] = "staging"
     command: ClassVar[Command] = "replay"
     table: str
-    base: int
+    base: Head
     files: int
     rows: int
 
@@ -64,7 +65,7 @@ class StageFromSnapshot:
     name: ClassVar[str] = "staging"
     command: ClassVar[Command] = "replay"
     table: str
-    snapshot: int | None
+    snapshot: Head | None
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class CatchUp:
 
     name: ClassVar[str] = "catch-up"
     command: ClassVar[Command] = "promote"
-    base: int
+    base: Head
 
 
 @dataclass(frozen=True)

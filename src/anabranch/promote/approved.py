@@ -16,13 +16,14 @@ from anabranch.project.project import ContextSettings
 from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun
 from anabranch.promote.validations import last_accepted, validated_run
 from anabranch.replay.staging import Staging, StagingCommit, grown_from
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.store import RunReader
 
 
 class StagingHistory(Protocol):
-    def staging_line(self, branch: str, base: int) -> Sequence[StagingCommit]:
-        """Every commit of the staging branch since `base`, oldest first."""
+    def staging_commits(self, staging: str, base: Head) -> Sequence[StagingCommit]:
+        """Every commit of the staging since `base`, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class RunApproval:
         run = self.reader.run(self.run_id)
         return ApprovalSubject(self.plan.hash, run.contract_hash, run, last_accepted(self.reader, self.run_id))
 
-    def status(self, now: datetime, grown: frozenset[int] | None = None) -> ApprovalStatus:
+    def status(self, now: datetime, grown: frozenset[Head] | None = None) -> ApprovalStatus:
         """By the record alone, or with `grown`: the snapshots that staging has only caught up with live since."""
         run = self.reader.run(self.run_id)
         # The plan as it would be executed, not the hash that was recorded when it was submitted.
@@ -73,5 +74,5 @@ class RunApproval:
         if not needed:
             return ApprovedRun(accepted, ApprovalNotRequired(self.context))
         root = self.plan.staging_base
-        grown = grown_from(root, target.staging_line(staging.branch, root))
+        grown = grown_from(root, target.staging_commits(staging.name, root))
         return ApprovedRun(accepted, require_approval(self.status(now, grown), run))

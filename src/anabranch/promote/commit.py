@@ -11,6 +11,7 @@ from anabranch.errors import AnabranchError
 from anabranch.promote.history import Author
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
 from anabranch.promote.ports import CommitNote, PromotionTarget
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -43,9 +44,9 @@ def commit_once(
     lease: RunLease,
     target: PromotionTarget,
     act: Act,
-    perform: Callable[[CommitNote], int],
+    perform: Callable[[CommitNote], Head],
     on_record: Mapping[str, object] | None = None,
-) -> int:
+) -> Head:
     """Have `perform` make its one commit, and return the snapshot. A second call after success changes nothing.
 
     `on_record` goes into the audit record of its beginning.
@@ -84,7 +85,7 @@ def commit_once(
     return snapshot
 
 
-def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> int | None:
+def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> Head | None:
     """The snapshot of this commit, if the table shows it. The intent stays open, for a later call to settle."""
     with suppress(Exception):  # what failed the commit may fail the look-up too
         landed = target.find_commit(entry.id)
@@ -94,7 +95,7 @@ def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> i
     return None
 
 
-def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> int | None:
+def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> Head | None:
     """The snapshot, if the act has taken effect, whether or not its process lived to say so."""
     settled = reconcile(lease, target)
     if lease.run.state is not act.done:
@@ -102,7 +103,7 @@ def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> int | No
     return settled if settled is not None else _last(lease, act)
 
 
-def reconcile(lease: RunLease, target: PromotionTarget) -> int | None:
+def reconcile(lease: RunLease, target: PromotionTarget) -> Head | None:
     """Find out what became of a commit under way when its process ended. Returns the snapshot if it took effect.
 
     Safe only once the branch of our own epoch stands: a commit of the former epoch that is still on its way can then
@@ -126,18 +127,18 @@ def reconcile(lease: RunLease, target: PromotionTarget) -> int | None:
     return None
 
 
-def _finish(lease: RunLease, act: Act, entry: JournalEntry, snapshot: int) -> None:
+def _finish(lease: RunLease, act: Act, entry: JournalEntry, snapshot: Head) -> None:
     lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": snapshot})
     lease.transition(act.finish, {"snapshot": snapshot})
 
 
-def _last(lease: RunLease, act: Act) -> int:
+def _last(lease: RunLease, act: Act) -> Head:
     entries = [e for e in lease.reader.journal(lease.run_id) if e.step == act.step and e.outcome is Outcome.SUCCEEDED]
     return _snapshot(entries[-1])
 
 
-def _snapshot(entry: JournalEntry) -> int:
+def _snapshot(entry: JournalEntry) -> Head:
     snapshot = (entry.outcome_details or {})["snapshot"]
-    if not isinstance(snapshot, int):
+    if not isinstance(snapshot, str):
         raise TypeError(f"{entry.id} has no snapshot in its outcome")
-    return snapshot
+    return Head(snapshot)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from anabranch.plan.slices import Offsets
+from anabranch.runs.heads import Head
 
 
 class Author(str, Enum):
@@ -25,7 +26,7 @@ class Author(str, Enum):
 class Commit:
     """One commit on the target's main line, and what it did to the range."""
 
-    snapshot: int
+    snapshot: Head
     author: Author
     run: str | None = None
     code: str | None = None
@@ -99,7 +100,7 @@ def classify_range_commits(
     *,
     run: str,
     code: str,
-    staged: Collection[int],
+    staged: Collection[Head],
     present: Collection[str],
     windows: bool = False,
 ) -> ClearToPromote | StagingBehind | BlockedByCommit:

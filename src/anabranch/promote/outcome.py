@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.runs.heads import Head
 
 
 class OutcomeUnknownError(AnabranchError):
@@ -35,7 +36,7 @@ class CommitUnrecordedError(AnabranchError):
 
     code = "promote.unrecorded"
 
-    def __init__(self, step: str, snapshot: int, table: str, run: str) -> None:
+    def __init__(self, step: str, snapshot: Head, table: str, run: str) -> None:
         super().__init__(
             f"The {step} commit is in {table} (snapshot {snapshot}), but the control database did not record it.",
             state=f"{table} has the {step} commit. The next command finds the commit by its id and records it.",

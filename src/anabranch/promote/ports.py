@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.target_range import TargetPart
+from anabranch.promote.capabilities import Capabilities
 from anabranch.promote.history import Author, Commit
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 
 class ConcurrentCommitError(AnabranchError):
@@ -23,7 +25,7 @@ class ConcurrentCommitError(AnabranchError):
 class TargetHistory:
     """The target as it was looked at. A commit is made against this head or not at all."""
 
-    head: int
+    head: Head
     commits: tuple[Commit, ...]
     """Since the base, oldest first."""
     present: frozenset[str]
@@ -48,28 +50,31 @@ class PromotionTarget(Protocol):
     `commit_once` calls them at most once for each commit id that did not land.
     """
 
-    def history_since(self, base: int, partitions: TargetPart) -> TargetHistory:
+    capabilities: ClassVar[Capabilities]
+    """What the target promises, whatever the plan."""
+
+    def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
         """The head, every commit since `base` with what it did to the range, and the range's files. Changes nothing.
 
         Raises an AnabranchError when commits since the base have expired: what they did is then unknown.
         """
 
-    def find_commit(self, commit_id: str) -> int | None:
-        """The snapshot on production with this commit id; None: that commit has not taken effect. Changes nothing.
+    def find_commit(self, commit_id: str) -> Head | None:
+        """The head that the commit with this id made; None: it has not taken effect. Changes nothing.
 
         None is final only when staging belongs to this process's epoch: a commit of an earlier epoch can then no
         longer land.
         """
 
-    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
+    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> Head:
         """Replace the range by staging's rows and the files in `keep`, in one commit that carries `note`.
 
         Raises ConcurrentCommitError, with nothing changed, when production is no longer at `history.head` or staging
-        is not this epoch's any more. Afterwards `find_commit(note.id)` returns the same snapshot, and whatever
+        is not this epoch's any more. Afterwards `find_commit(note.id)` returns the same head, and whatever
         `rollback` needs is protected from expiry until the run is closed.
         """
 
-    def rollback(self, staging: Staging, note: CommitNote) -> int:
+    def rollback(self, staging: Staging, note: CommitNote) -> Head:
         """Restore the range's former rows and keep every row committed after the promotion, in one commit.
 
         Also when the promoted files were compacted since: the target then does it by rows. Raises
@@ -80,7 +85,7 @@ class PromotionTarget(Protocol):
         """Ask live to hold its commits until this second since 1970, if each of them sends a promotion back.
 
         No change where live and promotion don't wait for each other. A later request replaces the earlier one. A
-        request ends by itself: a promoter that dies stops nobody for good.
+        request ends by itself, so that a promoter that dies does not stop live for good.
         """
 
     def release_live_pause(self, run: str) -> None:

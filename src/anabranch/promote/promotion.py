@@ -20,6 +20,7 @@ from anabranch.promote.history import (
 )
 from anabranch.promote.ports import CommitNote, ConcurrentCommitError, PromotionTarget, TargetHistory
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 
 ATTEMPTS = 100
@@ -60,10 +61,10 @@ class StagingBehindLiveError(AnabranchError):
 
 @dataclass(frozen=True)
 class ValidatedRun:
-    """A plan, and the staging snapshot that validation said yes to."""
+    """A plan, and the staging snapshot that validation accepted."""
 
     plan: Plan
-    snapshot: int
+    head: Head
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ class Promotion:
     target: PromotionTarget
     approved: ApprovedRun
     staging: Staging
-    staged: Collection[int]
+    staged: Collection[Head]
     reached: Mapping[int, int] = field(default_factory=dict)
 
-    def __call__(self) -> int:
+    def __call__(self) -> Head:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
         done = already_done(self.lease, self.target, Act.PROMOTE)
         if done is not None:
@@ -127,7 +128,7 @@ class Promotion:
     def _validated(self) -> ValidatedRun:
         return self.approved.validated
 
-    def _promote(self, note: CommitNote) -> int:
+    def _promote(self, note: CommitNote) -> Head:
         for _ in range(ATTEMPTS):
             history, verdict = self._clear()
             try:
@@ -188,11 +189,11 @@ class Promotion:
         )
 
     def _require_unchanged(self) -> None:
-        if self.staging.snapshot != self._validated.snapshot:
+        if self.staging.head != self._validated.head:
             raise StagingChangedError(
                 f"Staging of run {self.lease.run_id} has changed since it was validated.",
                 state="Production is as before.",
                 command=f"anabranch validate {self.lease.run_id}",
-                validated=self._validated.snapshot,
-                now=self.staging.snapshot,
+                validated=self._validated.head,
+                now=self.staging.head,
             )

@@ -8,6 +8,7 @@ from anabranch.promote.commit import Act, commit_once
 from anabranch.promote.ports import CommitNote, ConcurrentCommitError, PromotionTarget
 from anabranch.promote.promotion import ATTEMPTS
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 
 
@@ -17,11 +18,11 @@ class Rollback:
     target: PromotionTarget
     staging: Staging
 
-    def __call__(self) -> int:
-        """The snapshot with the former rows. Called again after any crash, it finishes or backs out and does it."""
+    def __call__(self) -> Head:
+        """The head with the former rows. Called again after any crash, it finishes or backs out and does it."""
         return commit_once(self.lease, self.target, Act.ROLL_BACK, self._roll_back)
 
-    def _roll_back(self, note: CommitNote) -> int:
+    def _roll_back(self, note: CommitNote) -> Head:
         for _ in range(ATTEMPTS):
             try:
                 return self.target.rollback(self.staging, note)

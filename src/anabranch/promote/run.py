@@ -17,6 +17,7 @@ from anabranch.promote.promotion import ApprovedRun, Promotion, StagingBehindLiv
 from anabranch.promote.validations import ever_accepted
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
@@ -64,7 +65,7 @@ class PromotionRun:
     clock: Callable[[], float]
     """Seconds since 1970."""
 
-    def __call__(self) -> int:
+    def __call__(self) -> Head:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and promotes."""
         self.require_no_drift()
         if self.lease.run.state not in _COMMITTED_OR_COMMITTING:
@@ -85,7 +86,7 @@ class PromotionRun:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
         rehearse_rollback(self.lease, self.plan, self.gates, say)
 
-    def _promote_in_rounds(self) -> int:
+    def _promote_in_rounds(self) -> Head:
         for number in range(CATCH_UP_ROUNDS):
             try:
                 return self._catch_up_and_promote(number)
@@ -93,7 +94,7 @@ class PromotionRun:
                 behind = error
         raise behind
 
-    def _catch_up_and_promote(self, number: int) -> int:
+    def _catch_up_and_promote(self, number: int) -> Head:
         """Execute the promotion's steps of the plan. Raises StagingBehindLiveError if live commits meanwhile."""
         self._finish_catching_up()
         self._staging()  # the fence: after it no commit of an earlier epoch can take effect
@@ -119,10 +120,10 @@ class PromotionRun:
         staging = self._staging()
         approved = self.approve(staging)
         staged = self._staged(staging)
-        caught_up = frozenset[int]()
+        caught_up = frozenset[Head]()
         if not self.plan.strategy.whole_table:
             ids = [each.slice_id for each in staged if each.slice_id.startswith(CATCH_UP)]
-            caught_up = frozenset(int(each[len(CATCH_UP) :]) for each in ids)
+            caught_up = frozenset(Head(each[len(CATCH_UP) :]) for each in ids)
         return Promotion(self.lease, self.target, approved, staging, caught_up, reached(self.plan, staged))
 
     def _catch_up(self, number: int) -> int:
@@ -149,7 +150,7 @@ class PromotionRun:
         return take_staging(self.lease, self.plan, self.target)
 
     def _staged(self, staging: Staging) -> list[StagedSlice]:
-        return list(self.target.staged(staging.branch, self.plan.staging_base))
+        return list(self.target.staged_slices(staging.name, self.plan.staging_base))
 
     def _performed(self, step: str) -> bool:
         journal = self.lease.reader.journal(self.lease.run_id)

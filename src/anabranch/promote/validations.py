@@ -8,6 +8,7 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval.approval import AcceptedStaging
 from anabranch.plan.plan import Plan
 from anabranch.promote.promotion import ValidatedRun
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.store import RunReader
 from anabranch.validate.report import Verdict
@@ -23,9 +24,9 @@ def last_accepted(reader: RunReader, run_id: str) -> AcceptedStaging | None:
     """What the last validation was of, if it said yes."""
     last = (verdicts(reader, run_id) or [{}])[-1]
     snapshot = last.get("staging")
-    if last.get("verdict") != Verdict.ACCEPTED.value or not isinstance(snapshot, int):
+    if last.get("verdict") != Verdict.ACCEPTED.value or not isinstance(snapshot, str):
         return None
-    return AcceptedStaging(snapshot, str(last["digest"]))
+    return AcceptedStaging(Head(snapshot), str(last["digest"]))
 
 
 def ever_accepted(reader: RunReader, run_id: str) -> bool:

@@ -19,6 +19,7 @@ from anabranch.readiness.incident import Archive
 from anabranch.readiness.readers import Readers
 from anabranch.replay.replayer import SliceWriter
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 
 class LivePositions(Protocol):
@@ -92,7 +93,7 @@ class RehearsalTools(Protocol):
     def staging(self) -> Staging:
         """The branch that was made."""
 
-    def head(self, staging: Staging) -> int:
+    def head(self, staging: Staging) -> Head:
         """The newest snapshot of the branch."""
 
     def writer(self) -> SliceWriter:
@@ -114,10 +115,10 @@ class RehearsalTools(Protocol):
     ) -> dict[str, float]:
         """Seconds of each stage of a slice whose commit takes `commit`. `write` writes it and returns its seconds."""
 
-    def validation(self, head: int) -> Callable[[], float]:
+    def validation(self, head: Head) -> Callable[[], float]:
         """Prepared for the partitions that the branch has filled: each call validates them, and returns their rows."""
 
-    def rehearse_rollback(self, head: int, clock: Callable[[], float]) -> RehearsedRollback:
+    def rehearse_rollback(self, head: Head, clock: Callable[[], float]) -> RehearsedRollback:
         """Promote the branch's files on a scratch branch of main and roll back. Main is unchanged."""
 
     def cores(self) -> int:

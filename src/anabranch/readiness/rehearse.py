@@ -26,6 +26,7 @@ from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slic
 from anabranch.replay.replayer import AHEAD, SliceWriter
 from anabranch.replay.slice_ledger import total
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunStore
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class Rehearsal:
         self.say("Timing each stage of a slice …")
         return self.tools.time_stages(writer, slice_, staging, self.clock, write, commit)
 
-    def _validate(self, head: int) -> float:
+    def _validate(self, head: Head) -> float:
         """Seconds per million rows of the range, of the partitions that the rehearsed slices have filled.
 
         Measured twice, and the second counts: the first also loads what every later validation finds loaded.

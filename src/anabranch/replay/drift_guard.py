@@ -10,7 +10,7 @@ from anabranch.plan.drift_errors import describe, require_no_drift
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Ranges, ranges_of
 from anabranch.plan.steps import ControlSlice, SliceStep
-from anabranch.replay.staging import StagingTarget, epoch_of
+from anabranch.replay.staging import StagingTarget, newest
 from anabranch.runs.run_lease import RunLease
 
 
@@ -55,10 +55,10 @@ def drift_guard(
 
 def staged_ids(target: StagingTarget, plan: Plan, run_id: str, *, control: bool = False) -> set[str]:
     """The slices in the newest staging of the run, or of its control. Creates no staging."""
-    branches = target.branches(run_id, control=control)
-    if not branches:
+    found = newest(target.stagings(run_id, control=control))
+    if found is None:
         return set()
-    return {staged.slice_id for staged in target.staged(max(branches, key=epoch_of), plan.staging_base)}
+    return {staged.slice_id for staged in target.staged_slices(found.name, plan.staging_base)}
 
 
 def _record_once(lease: RunLease, action: str, words: str) -> None:

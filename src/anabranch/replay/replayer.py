@@ -19,6 +19,7 @@ from anabranch.replay.polling import polled
 from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -44,7 +45,7 @@ class ReplayEnd(str, Enum):
 class SliceDone:
     """What one slice came to: what became of every offset, by partition, committed together with the rows."""
 
-    snapshot: int
+    head: Head
     ledger: SliceLedger
 
 
@@ -239,7 +240,8 @@ class Replayer:
 
     def _settled(self, lane: ReplayVariant) -> Mapping[str, StagedSlice]:
         """The lane's slices that are in the table, and on record so."""
-        there = {staged.slice_id: staged for staged in self.target.staged(lane.staging.branch, self.plan.staging_base)}
+        staged_now = self.target.staged_slices(lane.staging.name, self.plan.staging_base)
+        there = {staged.slice_id: staged for staged in staged_now}
         for entry in self.lease.reader.open_intents(self.lease.run_id):
             if entry.step == lane.step:
                 # The process ended between the commit and its record, or before the commit: the table knows.
@@ -247,7 +249,7 @@ class Replayer:
                 if landed is None:
                     self.lease.record_outcome(entry, Outcome.FAILED, {"what": "not found in staging"})
                 else:
-                    details = {"snapshot": landed.snapshot, "ledger": landed.ledger.document()}
+                    details = {"snapshot": landed.head, "ledger": landed.ledger.document()}
                     self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         return there
 
@@ -269,9 +271,7 @@ class Replayer:
             # A read fails when retention overtakes it or its topic goes: then that is what to tell.
             self.guard.check()
             raise
-        self.lease.record_outcome(
-            entry, Outcome.SUCCEEDED, {"snapshot": done.snapshot, "ledger": done.ledger.document()}
-        )
+        self.lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": done.head, "ledger": done.ledger.document()})
         seconds = self.clock.now() - started
         self.watch.slice_done(slice_, done, seconds)
 

@@ -134,7 +134,7 @@ class ReplayRun:
         """Staging for one version of the code, and the writer of its slices."""
         with self.lease.performing(step) as details:
             staging = self._staging(control=slices == ControlSlice.name)
-            details["branch"] = staging.branch
+            details["staging"] = staging.name
         return ReplayVariant(slices, staging, writers[slices])
 
     def _staging(self, *, control: bool = False) -> Staging:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,47 +12,41 @@ from anabranch.plan.slices import Offsets
 from anabranch.plan.target_range import TargetPart
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.slice_ledger import SliceLedger
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 
 
 @dataclass(frozen=True)
+class StagingPlace:
+    """Staging of one run and epoch, as it is in the target."""
+
+    name: str
+    """By which people and adapters find it. A room does not read it."""
+    epoch: int
+    head: Head
+
+
+@dataclass(frozen=True)
 class Staging:
-    """Where a run's rows wait. The branch belongs to one epoch and is the fence of all that the epoch commits."""
+    """Where a run's rows wait. It belongs to one epoch and is the fence of all that the epoch commits."""
 
     run: str
     epoch: int
-    snapshot: int
+    name: str
+    """By which people and adapters find it. A room does not read it."""
+    head: Head
     partitions: TargetPart
-    state: int | None = None
+    state: Head | None = None
     """The state of the table that it was made from, where that is not the base."""
-    root: int | None = None
-    """The snapshot that the branch grew from, where that is not the plan's."""
+    root: Head | None = None
+    """The head that it grew from, where that is not the plan's."""
     control: bool = False
     """Whether it is the one for the control's code, which is only compared with."""
-
-    @property
-    def branch(self) -> str:
-        return staging_branch(self.run, self.epoch, control=self.control)
 
     @property
     def of(self) -> str:
         """Whose rows these are: the run's own, or its control's."""
         return f"{self.run}/control" if self.control else self.run
-
-    @property
-    def before(self) -> str:
-        """The tag on main's head before the promotion."""
-        return f"ab_{self.run}_before"
-
-    @property
-    def after(self) -> str:
-        """The tag on the promotion itself."""
-        return f"ab_{self.run}_after"
-
-    @property
-    def scratch(self) -> str:
-        """The branch for rows that a rollback has to write again; of one epoch, so that nobody else writes to it."""
-        return scratch_branch(self.run, self.epoch)
 
 
 @dataclass(frozen=True)
@@ -61,82 +55,84 @@ class StagedSlice:
 
     slice_id: str
     epoch: int
-    snapshot: int
+    head: Head
     offsets: Offsets
     ledger: SliceLedger
 
 
 @dataclass(frozen=True)
 class StagingCommit:
-    """One commit of a staging branch, and the slice that it says it is."""
+    """One commit to staging, and the slice that it says it is."""
 
-    snapshot: int
+    head: Head
     slice_id: str | None
 
 
-def grown_from(root: int, line: Sequence[StagingCommit]) -> frozenset[int]:
-    """The head of a staging branch, and every snapshot since which nothing but catching up with live has come.
+def grown_from(root: Head, line: Sequence[StagingCommit]) -> frozenset[Head]:
+    """The head of staging, and every head since which nothing but catching up with live has come.
 
-    `line` is the branch's commits since `root`, oldest first.
+    `line` is staging's commits since `root`, oldest first.
     """
-    found: set[int] = set()
+    found: set[Head] = set()
     for commit in reversed(line):
-        found.add(commit.snapshot)
+        found.add(commit.head)
         if commit.slice_id is None or not commit.slice_id.startswith(CATCH_UP):
             return frozenset(found)
     return frozenset({*found, root})
 
 
 class StagingTarget(Protocol):
-    """Every method looks at the target anew."""
+    """Where staging is kept. Every method reads the target anew: no state is trusted between two calls."""
 
-    def head(self, ref: str) -> int | None: ...
+    def stagings(self, run: str, *, control: bool = False) -> Sequence[StagingPlace]:
+        """Staging of the run, or of its control, by epoch, oldest first. Usually one, or none. Changes nothing."""
 
-    def branches(self, run: str, *, control: bool = False) -> Sequence[str]:
-        """The staging branches of the run, or those of its control, of whatever epoch."""
-
-    def stage(
-        self, branch: str, staging_base: int, replaced_range: TargetPart | None, properties: Mapping[str, str]
+    def make_staging(
+        self, run: str, epoch: int, root: Head, replaced: TargetPart | None, *, control: bool = False
     ) -> None:
-        """Create the branch from `staging_base`, without the replaced range if there is one."""
+        """Make this epoch's staging: the target at `root` with a part removed, or all of it. Idempotent.
 
-    def hand_over(self, old: str, new: str) -> None:
-        """Give the old branch's content to the new one and remove the old, in one commit. No change if old is gone."""
+        Readers of production don't see it. Raises an AnabranchError, with nothing made, if `root` has expired.
+        """
 
-    def staged(self, branch: str, root: int) -> Sequence[StagedSlice]: ...
+    def hand_over(self, former: StagingPlace, run: str, epoch: int, *, control: bool = False) -> None:
+        """Make this epoch's staging of the former one's content, which is gone afterwards, in one commit. Idempotent.
+
+        From then on nothing of the former epoch can be committed, to staging or to production. No change if the former
+        is gone: then a later epoch has it.
+        """
+
+    def staged_slices(self, name: str, root: Head) -> Sequence[StagedSlice]:
+        """The slices that staging holds, in the order of their commits. Changes nothing."""
+
+
+def newest(stagings: Iterable[StagingPlace]) -> StagingPlace | None:
+    return max(stagings, key=lambda each: each.epoch, default=None)
 
 
 def take_staging(lease: RunLease, plan: Plan, target: StagingTarget, *, control: bool = False) -> Staging:
-    """Staging, or the control's, as this epoch's own. Whoever worked under an earlier epoch can commit nothing from
-    here on."""
-    mine = staging_branch(lease.run_id, lease.epoch, control=control)
+    """Staging, or the control's, as this epoch's own. An earlier epoch can commit nothing from here on.
+
+    Raises SupersededError if a later epoch has it.
+    """
+    run, epoch = lease.run_id, lease.epoch
+
+    def own() -> StagingPlace | None:
+        return next((each for each in target.stagings(run, control=control) if each.epoch == epoch), None)
+
     reach("branch.before")
-    while target.head(mine) is None:
+    while own() is None:
         # Asked each time: what is not there because a later epoch has it is no longer ours to take.
         lease.check_epoch()
-        branches = target.branches(lease.run_id, control=control)
-        earlier = [branch for branch in branches if epoch_of(branch) < lease.epoch]
-        if earlier:
-            target.hand_over(max(earlier, key=epoch_of), mine)
+        former = newest(each for each in target.stagings(run, control=control) if each.epoch < epoch)
+        if former is not None:
+            target.hand_over(former, run, epoch, control=control)
         else:
-            target.stage(mine, plan.staging_base, plan.replaced_range, {})
+            target.make_staging(run, epoch, plan.staging_base, plan.replaced_range, control=control)
     reach("branch.after")
-    head = target.head(mine)
-    if head is None:
+    found = own()
+    if found is None:
         lease.check_epoch()
-        raise AssertionError(f"{mine} was made and is not there")
+        raise AssertionError(f"staging of run {run}, epoch {epoch}, was made and is not there")
     state = None if plan.state is None else plan.state.snapshot
-    return Staging(lease.run_id, lease.epoch, head, plan.target.partitions, state, control=control)
-
-
-def epoch_of(branch: str) -> int:
-    """The epoch that a staging branch belongs to."""
-    return int(branch.rpartition("_e")[2])
-
-
-def scratch_branch(run: str, epoch: int) -> str:
-    return f"ab_{run}_scratch_e{epoch}"
-
-
-def staging_branch(run: str, epoch: int, *, control: bool = False) -> str:
-    return f"ab_{run}_control_e{epoch}" if control else f"ab_{run}_e{epoch}"
+    return Staging(run, epoch, found.name, found.head, plan.target.partitions, state, control=control)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.replay.ledger import SliceAccount
+from anabranch.runs.heads import Head
 from anabranch.validate.measures import Difference, Side
 
 
@@ -13,8 +14,8 @@ from anabranch.validate.measures import Difference, Side
 class ControlStaging:
     """The control's rows, and the corrected code's over the same offsets."""
 
-    snapshot: int
-    staged: int
+    snapshot: Head
+    staged: Head
     """The snapshot of staging with the plan's own slices, before any that caught up with live."""
     accounts: tuple[SliceAccount, ...]
     """The control's ledger."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from anabranch.runs.heads import Head
+
 if TYPE_CHECKING:
     from anabranch.validate.attribution import DiffAttribution
 
@@ -56,7 +58,7 @@ class Column:
 class Side:
     """The rows of the range in one snapshot of the table."""
 
-    snapshot: int
+    snapshot: Head
     columns: tuple[Column, ...]
     """All columns of that snapshot, in order."""
     buckets: Mapping[int, Checksum] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.target_range import TargetPart
 from anabranch.replay.ledger import Account
 from anabranch.runs.canonical import instant_text
+from anabranch.runs.heads import Head
 from anabranch.validate.attribution import Attribution, DiffAttribution
 from anabranch.validate.measures import Checksum, Differences
 from anabranch.validate.result import CheckOutcome, Result
@@ -52,8 +53,8 @@ class Report:
     plan: str
     """Hash of the plan."""
     range: TargetPart
-    base: int
-    staging: int
+    base: Head
+    staging: Head
     """The snapshots that were compared. A staging that moved on since is not what was judged."""
     at: datetime
     results: tuple[Result, ...]

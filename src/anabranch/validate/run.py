@@ -41,7 +41,7 @@ class ValidationRun:
         run_id = self.lease.run_id
         self.lease.abandon_intents("validate", "its process ended")
         intent = f"{run_id}-validate-{self.lease.number('validate')}"
-        entry = self.lease.record_intent("validate", {"staging": staging.snapshot}, intent=intent)
+        entry = self.lease.record_intent("validate", {"staging": staging.head}, intent=intent)
         reach("validate.before")
         measures = self.measure(staging, self._control(staging), phase)
         self.require_same_checks()
@@ -50,7 +50,7 @@ class ValidationRun:
         self.lease.check_epoch()
         self.file_report(report)
         reach("validate.after")
-        details = {"staging": staging.snapshot, "verdict": report.verdict.value, "digest": report.digest.text}
+        details = {"staging": staging.head, "verdict": report.verdict.value, "digest": report.digest.text}
         self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         self.lease.transition(Event.ACCEPT if report.verdict is Verdict.ACCEPTED else Event.REJECT, details)
         return report
@@ -60,9 +60,9 @@ class ValidationRun:
         if self.plan.control is None:
             return None
         control = take_staging(self.lease, self.plan, self.target, control=True)
-        planned = [each.snapshot for each in self._staged(staging) if not each.slice_id.startswith(CATCH_UP)]
-        before_catch_up = planned[-1] if planned else staging.snapshot
-        return ControlStaging(control.snapshot, before_catch_up, tuple(self._accounts(control)))
+        planned = [each.head for each in self._staged(staging) if not each.slice_id.startswith(CATCH_UP)]
+        before_catch_up = planned[-1] if planned else staging.head
+        return ControlStaging(control.head, before_catch_up, tuple(self._accounts(control)))
 
     def _accounts(self, staging: Staging) -> list[SliceAccount]:
         return [
@@ -71,4 +71,4 @@ class ValidationRun:
         ]
 
     def _staged(self, staging: Staging) -> list[StagedSlice]:
-        return list(self.target.staged(staging.branch, self.plan.staging_base))
+        return list(self.target.staged_slices(staging.name, self.plan.staging_base))

@@ -53,8 +53,8 @@ def test_a_backfill_from_damage_to_rollback_and_back(
     assert passed >= booked > 0, "what is read passes the meter, which holds the limit"
     with run.lease() as lease:
         staged = run.staging(lease)
-    assert scene.rows(staged.branch) == scene.expected(corrected=True)
-    [control] = run.target.branches(run.run_id, control=True)
+    assert scene.rows(staged.name) == scene.expected(corrected=True)
+    [control] = (each.name for each in run.target.stagings(run.run_id, control=True))
     assert scene.rows(control) == former, "the code that live ran makes of these offsets what live has made"
     assert report.charges is not None
     assert report.charges.total == Attribution(fix=differing(kind, former, scene.expected(corrected=True)))

@@ -103,7 +103,7 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
             hashes.add(run.plan.hash)
             third = factors.set(after)
             digests.add(scene.apply(run).digest)
-            [branch] = run.target.branches(run.run_id)
+            [branch] = (each.name for each in run.target.stagings(run.run_id))
             assert scene.rows(branch) == times(scene, 2, 2)
     assert len(hashes) == len(digests) == 1, "the same contract and code, whatever became of the table meanwhile"
 
@@ -113,7 +113,7 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
     assert run.plan.hash not in hashes, "it is other code"
     with run.lease() as lease, pytest.raises(LookupGoneError, match=str(second)) as refused:
         run.replay(lease, Onlooker(lambda _: factors.expire(second)))
-    [branch] = run.target.branches(run.run_id)
+    [branch] = (each.name for each in run.target.stagings(run.run_id))
     assert times(scene, 2, 2) > scene.rows(branch) > Counter(), "one slice, in which SQL has looked up the same"
     assert "plan anew" in refused.value.remedy
     with pytest.raises(LookupUnreadableError, match=f"no snapshot {second}"):

@@ -9,9 +9,11 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.refs import before_tag
 from anabranch.adapters.iceberg.table_swap import RollbackHistoryGoneError, TableSwapTarget
 from anabranch.plan.target_range import WholeTable
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 ROWS = pa.table({"n": pa.array([1, 2, 3], pa.int64())})
 
@@ -28,7 +30,7 @@ def target(bank: Catalog) -> TableSwapTarget:
     return TableSwapTarget(bank, "bank.accounts")
 
 
-STAGING = Staging("r1", 1, 0, WholeTable(None, None))
+STAGING = Staging("r1", 1, "ab_r1_e1", Head("0"), WholeTable(None, None))
 
 
 def live(target: TableSwapTarget, start: int) -> None:
@@ -44,7 +46,7 @@ def expire(target: TableSwapTarget) -> None:
 def test_with_nothing_since_the_promotion_expiry_takes_nothing_that_a_rollback_needs(target: TableSwapTarget) -> None:
     expire(target)
     assert target.later(STAGING).live == ()
-    assert target.head(STAGING.before) is not None
+    assert target.head(before_tag("r1")) is not None
 
 
 def test_lives_commits_since_the_promotion_are_known_by_mains_history(target: TableSwapTarget) -> None:

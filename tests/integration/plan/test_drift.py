@@ -11,6 +11,7 @@ from pyiceberg.types import StringType
 from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, FOR_EVER, HOUR, JUNE, SECONDS, Shop, every
 
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import open_project
 from anabranch.errors import AnabranchError
@@ -83,7 +84,7 @@ def _add_column(run: Run) -> None:
 def _expire_base(run: Run) -> None:
     run.shop.live("orders", [JUNE], {0: (72, 73)})
     table = run.shop.catalog.load_table("shop.orders")
-    table.maintenance.expire_snapshots().by_id(run.planned.plan.target.base).commit()
+    table.maintenance.expire_snapshots().by_id(snapshot_of(run.planned.plan.target.base)).commit()
 
 
 @pytest.mark.parametrize(

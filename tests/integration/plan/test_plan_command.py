@@ -182,6 +182,7 @@ def test_the_plan_counts_what_it_takes_out_and_cuts_slices(plan_shop: Shop, caps
     assert (start, end) == (3 * 144 - 3, 5 * 144 + 6)
     assert [each["offsets"]["0"][1] - each["offsets"]["0"][0] for each in document["plan"]["slices"]] == [99, 99, 99]
     assert document["outlook"]["bytes"] > 0
+    assert document["target"]["capabilities"]["readers_see"] == "snapshot"
     assert [each["step"] for each in document["steps"]][:5] == [
         "hold-range",
         "gates",
@@ -202,13 +203,14 @@ def test_a_plan_for_people(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) 
     assert "a file holds one day of ordered_at" in printed.out
     assert "429" in printed.out
     assert "promote in one commit to shop.orders: 2 files out" in printed.out
+    assert "one atomic commit; no data file is rewritten" in printed.out
     assert f"anabranch apply -f {contract}" in printed.err
 
 
 def test_a_plan_file_holds_the_plan_and_its_contract(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     contract, out = a_good_shop(plan_shop), plan_shop.folder / "plan.json"
     document = planned(plan_shop, contract, capsys, "--out", str(out))
-    prospect = {"schedule", "cost"}  # by the last rehearsal and the prices of the day, so no part of the plan
+    prospect = {"schedule", "cost", "target"}  # by the last rehearsal and the prices of the day, so no part of the plan
     assert json.loads(out.read_text()) == {key: value for key, value in document.items() if key not in prospect}
     found = read_plan_file(out)
     assert found.plan.hash == document["hash"]

@@ -31,6 +31,7 @@ from anabranch.plan.target_range import PartitionRange, widen
 from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
 from anabranch.promote.rollback import Rollback
 from anabranch.replay.staging import take_staging
+from anabranch.runs.heads import Head
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun
 from anabranch.runs.run_lease import RunLease, acquire_run_lease
@@ -133,7 +134,7 @@ class Shop:
         with self.lease() as lease:
             staging = take_staging(lease, self.plan, self.target)
             for hour in (2, 3):
-                self.write(hour, [hour * 100, hour * 100 + 1], "staged", branch=staging.branch)
+                self.write(hour, [hour * 100, hour * 100 + 1], "staged", branch=staging.name)
             for event in (Event.START, Event.STAGE, Event.ACCEPT):
                 lease.transition(event)
 
@@ -142,7 +143,7 @@ class Shop:
         with acquire_run_lease(self.store, self.run_id, holder=holder, actor="ann") as lease:
             yield lease
 
-    def promote(self) -> int:
+    def promote(self) -> Head:
         with self.lease() as lease:
             return self.promotion(lease)()
 
@@ -153,10 +154,10 @@ class Shop:
 
     def promotion(self, lease: RunLease) -> Promotion:
         staging = take_staging(lease, self.plan, self.promoter)
-        approved = ApprovedRun(ValidatedRun(self.plan, staging.snapshot), ApprovalNotRequired("tests"))
+        approved = ApprovedRun(ValidatedRun(self.plan, staging.head), ApprovalNotRequired("tests"))
         return Promotion(lease, self.promoter, approved, staging, frozenset())
 
-    def roll_back(self) -> int:
+    def roll_back(self) -> Head:
         with self.lease() as lease:
             return self.rollback(lease)()
 

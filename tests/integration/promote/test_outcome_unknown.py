@@ -15,6 +15,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import jdbc
 from anabranch.adapters.sql.store import open_store
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
+from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
 
@@ -29,7 +30,7 @@ class Scene:
     control: Relay
     """The way to the control database."""
 
-    def act(self, make: Callable[[RunLease], Callable[[], int]], cut: Cut) -> int:
+    def act(self, make: Callable[[RunLease], Callable[[], Head]], cut: Cut) -> Head:
         """Promote or roll back, with the cut at its own commit and not at one that prepares staging."""
         with self.shop.lease() as lease:
             act = make(lease)

@@ -13,6 +13,7 @@ from tests.fixtures.spark import CATALOG, SparkForTests
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.facts import schema_digest
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.spark.validate.measures import measure
 from anabranch.contract.backfill import Backfill
@@ -95,11 +96,11 @@ class Scene:
     def plan(self) -> Plan:
         slices = tuple(Slice(name, _offsets(orders)) for name, orders in HALVES.items())
         source = PlannedSource("shop.orders", "uuid", 1, {0: ((PER_HOUR, 3 * PER_HOUR),)}, {})
-        target = PlannedTarget(self.table, self.base, self.schema, RANGE, RANGE.start, RANGE.end)
+        target = PlannedTarget(self.table, head_of(self.base), self.schema, RANGE, RANGE.start, RANGE.end)
         return Plan("orders", "contract", "code", source, target, slices)
 
     def stage(self, run: str) -> None:
-        self.target().stage(f"ab_{run}_e1", self.base, RANGE, {})
+        self.target().make_staging(run, 1, head_of(self.base), RANGE)
 
     def append(self, run: str, slice_id: str, orders: Sequence[Order], columns: str = "*") -> None:
         """One slice as the replay commits it: rows, offsets and ledger in one commit on the branch."""
@@ -145,7 +146,7 @@ class Scene:
             self.folder,
             schema=schema_digest(self.target().load()),
         )
-        staged = self.target().staged(branch, self.base)
+        staged = self.target().staged_slices(branch, head_of(self.base))
         accounts = [SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts) for each in staged]
         return reach_verdict(measures, plan, contract, pipeline, accounts, run=run, at=AT)
 

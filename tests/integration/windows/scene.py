@@ -21,7 +21,7 @@ from tests.scenarios.windowed_live import WindowedLive
 from anabranch.app.backfill import BackfillRun
 from anabranch.contract.code_store import CodeStore
 from anabranch.live.windows import WindowWriter
-from anabranch.replay.staging import epoch_of
+from anabranch.replay.staging import newest
 from anabranch.runs.states import Event
 
 TABLE = "shop.revenue"
@@ -136,7 +136,9 @@ class Revenue(Backfills):
             run.close(lease, NOW)
 
     def staged(self, run: BackfillRun) -> Rows:
-        return self.rows(max(run.target.branches(run.run_id), key=epoch_of))
+        staging = newest(run.target.stagings(run.run_id))
+        assert staging is not None
+        return self.rows(staging.name)
 
     def rows_at(self, snapshot: int) -> Rows:
         found = self.table().scan(snapshot_id=snapshot).to_arrow().to_pylist()

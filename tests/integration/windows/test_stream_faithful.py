@@ -16,6 +16,7 @@ from tests.integration.windows.scene import Revenue, at, sold
 from tests.scenarios.windowed_live import LATENESS
 
 from anabranch.adapters.checkpoints.log import batches_done
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.spark.windows.stream_slices import OtherStateError
 from anabranch.adapters.spark.windows.stream_state import compare_states
 from anabranch.app.backfill import BackfillRun
@@ -145,8 +146,8 @@ def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_bu
     assert report.verdict is Verdict.ACCEPTED, [(r.check, r.found) for r in report.failed]
     faithful = between(shop.staged(capped), 1, 4)
     assert faithful == between(model.rows(1), 1, 4)
-    line = capped.target.staged(max(capped.target.branches(capped.run_id)), capped.plan.staging_base)
-    held = [{row[0] for row in between(shop.rows_at(slice_.snapshot), 1, 4)} for slice_ in line]
+    line = capped.target.staged_slices(capped.target.stagings(capped.run_id)[-1].name, capped.plan.staging_base)
+    held = [{row[0] for row in between(shop.rows_at(snapshot_of(slice_.head)), 1, 4)} for slice_ in line]
     fresh = [len(now - before) for before, now in pairwise([set(), *held])]
     assert fresh == [1] * 6, "six windows of the range, one in a batch"
     dropped = sum(account.filtered for slice_ in line for account in slice_.ledger.accounts.values())

@@ -186,7 +186,7 @@ def promoted(project_context: ProjectContext, run: str) -> None:
             lease.transition(event)
         entry = lease.record_intent("promote", intent=f"{run}-promote-1")
         lease.transition(Event.PROMOTE)
-        lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": 1})
+        lease.record_outcome(entry, Outcome.SUCCEEDED, {"snapshot": "1"})
         lease.transition(Event.FINISH_PROMOTION)
 
 

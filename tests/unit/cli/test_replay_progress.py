@@ -13,6 +13,7 @@ from anabranch.cli.watching import Watching
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone, SlicePhase, SliceProgress
 from anabranch.replay.slice_ledger import SliceLedger
+from anabranch.runs.heads import Head
 
 FIRST, SECOND = (Slice(f"s0000{number}", {0: (number * 1000, number * 1000 + 1000)}) for number in range(2))
 READING = ReplayProgress(
@@ -80,7 +81,7 @@ def test_off_a_terminal_phases_and_slices_are_lines_and_a_line_says_how_far_the_
     watch.slice_progress(FIRST, SliceProgress(SlicePhase.READ, 500, 1000, 1_000_000))
     now[0] = 120.0
     assert watch.text() == "25 %  reading slice s00000  500 of 1,000 records  50 records/s  0.1 MB/s  30 s left"
-    watch.slice_done(FIRST, SliceDone(1, SliceLedger(2_000_000, {})), 10.0)
+    watch.slice_done(FIRST, SliceDone(Head("1"), SliceLedger(2_000_000, {})), 10.0)
     assert text.getvalue().splitlines() == [
         "starting Spark",
         "slice s00000 committed in 10.0 s  50 %  replaying  100 records/s  0.2 MB/s  10 s left  live lag 7",

@@ -25,13 +25,14 @@ from anabranch.gates.approval.approval import (
 )
 from anabranch.gates.approval.refusals import _KINDS, ApprovalError, ApprovalMissingError, explain, require_approval
 from anabranch.runs.audit import AuditRecord
+from anabranch.runs.heads import Head
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun, Run
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 UNTIL = NOW + timedelta(days=7)
-STAGED = AcceptedStaging(41, "2 rows, 00ff")
-PRESENT = ApprovalContext("ann", "p1", ("bob", "ann"), frozenset({41, 42}))
+STAGED = AcceptedStaging(Head("41"), "2 rows, 00ff")
+PRESENT = ApprovalContext("ann", "p1", ("bob", "ann"), frozenset({Head("41"), Head("42")}))
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_nobody_has_said_anything(store: SqlRunStore) -> None:
         (replace(PRESENT, plan="p2"), NOW, ApprovalFlaw.PLAN_CHANGED),
         (replace(PRESENT, author="bob"), NOW, ApprovalFlaw.BY_AUTHOR),
         (replace(PRESENT, approvers=("carol",)), NOW, ApprovalFlaw.NOT_APPROVER),
-        (replace(PRESENT, grown_from=frozenset({43})), NOW, ApprovalFlaw.STAGING_CHANGED),
+        (replace(PRESENT, grown_from=frozenset({Head("43")})), NOW, ApprovalFlaw.STAGING_CHANGED),
         (PRESENT, UNTIL, ApprovalFlaw.EXPIRED),
         (PRESENT, UNTIL - timedelta(microseconds=1), None),
         (replace(PRESENT, approvers=()), NOW, None),
@@ -96,7 +97,7 @@ def test_what_voids_an_approval(
 
 def test_an_approval_from_before_anything_was_staged_covers_what_the_plan_leads_to(store: SqlRunStore) -> None:
     say(store, "bob", judged=None)
-    assert flaw(store, replace(PRESENT, grown_from=frozenset({99}))) is None
+    assert flaw(store, replace(PRESENT, grown_from=frozenset({Head("99")}))) is None
 
 
 def test_a_revocation_ends_what_came_before_it_of_the_same_plan_and_nothing_else(store: SqlRunStore) -> None:

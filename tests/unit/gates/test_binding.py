@@ -14,6 +14,7 @@ from anabranch.gates import binding
 from anabranch.gates.binding import Binding
 from anabranch.gates.evidence import Evidence
 from anabranch.gates.facts import GateFacts
+from anabranch.runs.heads import Head
 
 ANOTHER = "f" * 64
 
@@ -40,7 +41,7 @@ def rehearsal(facts: GateFacts) -> Binding:
 
 
 def test_a_rehearsal_counts_for_every_plan_of_its_contract(facts: GateFacts) -> None:
-    moved = replace(facts, plan=replace(facts.plan, target=replace(facts.plan.target, base=991)))
+    moved = replace(facts, plan=replace(facts.plan, target=replace(facts.plan.target, base=Head("991"))))
     assert moved.plan.hash != facts.plan.hash
     assert rehearsal(moved).holds(kept(rehearsal(facts))), "live went on, and the contract is the same"
 
@@ -61,7 +62,7 @@ def test_a_rehearsal_does_not_count_for_another_contract_rate_code_or_topic(fact
 
 def test_what_was_measured_of_another_plan_user_or_table_does_not_count(facts: GateFacts) -> None:
     plan = facts.plan
-    other = replace(plan, target=replace(plan.target, base=991))
+    other = replace(plan, target=replace(plan.target, base=Head("991")))
     shape = partial(binding.of_rollback, table="uuid", schema="digest")
     pairs = [
         (binding.of_storage(plan), binding.of_storage(other)),

@@ -37,6 +37,7 @@ from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import Grain, TimeAxis
+from anabranch.runs.heads import Head
 
 PINNED = {"class": '"stateless"', "target.keys": '["order_id"]'}
 FILES = {"checks/a.sql": "a1", "checks/b.sql": "b1"}
@@ -74,7 +75,7 @@ def test_a_lookup_that_is_gone_stops_the_run(plan: Plan) -> None:
         (replace(NOW, schema="s2"), SchemaChanged("s1", "s2")),
         (replace(NOW, schema=None, axis=None, base_kept=False), SchemaChanged("s1", None)),
         (replace(NOW, axis=TimeAxis("ordered_at", Grain.HOUR)), SchemaChanged("s1", "s1")),
-        (replace(NOW, base_kept=False), BaseGone(7)),
+        (replace(NOW, base_kept=False), BaseGone(Head("7"))),
         (
             replace(NOW, declared={**PINNED, "target.keys": '["customer"]'}),
             PipelineChanged("target.keys", '["order_id"]', '["customer"]'),

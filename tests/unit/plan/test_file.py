@@ -46,7 +46,7 @@ def test_a_file_reads_back(planned: Planned, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("plan", "target", "base"), 8),
+        (("plan", "target", "base"), "8"),
         (("plan", "slices"), []),
         (("contract", "spec", "reason"), "another"),
         (("hash",), "0" * 64),

@@ -17,6 +17,7 @@ from anabranch.plan.steps import StageFromSnapshot, describe, steps_of
 from anabranch.plan.strategies.start_snapshots import StartSnapshot, TableSnapshot, last_good
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import WholeTable
+from anabranch.runs.heads import Head
 
 START = JUNE - timedelta(days=5)
 LOGS = (hourly(20), hourly(20))
@@ -32,7 +33,7 @@ DAMAGE = (JUNE - START) // HOUR - 1
 
 
 def state(snapshot: int, *position: int, topic: str = "u1") -> TableSnapshot:
-    return TableSnapshot(snapshot, None, topic, dict(enumerate(position)), None, JUNE)
+    return TableSnapshot(Head(str(snapshot)), None, topic, dict(enumerate(position)), None, JUNE)
 
 
 def plan(world: World, *, states: tuple[TableSnapshot, ...] = (), pipe: dict[str, Any] = UPSERT, **given: Any) -> Plan:
@@ -52,10 +53,10 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
     states = (state(9, 300, 300), state(8, DAMAGE + 1, 50), state(7, DAMAGE, DAMAGE), state(6, 10, 10))
     made = plan(world, states=states)
     assert made.strategy is Strategy.MERGE_FORWARD
-    assert made.state == StartSnapshot(7, {0: DAMAGE, 1: DAMAGE})
+    assert made.state == StartSnapshot(Head("7"), {0: DAMAGE, 1: DAMAGE})
     assert made.source.ranges == {0: ((DAMAGE, 400),), 1: ((DAMAGE, 300),)}
-    assert (made.staging_base, made.replaced_range) == (7, None)
-    assert StageFromSnapshot("shop.orders", 7) in steps_of(made)
+    assert (made.staging_base, made.replaced_range) == (Head("7"), None)
+    assert StageFromSnapshot("shop.orders", Head("7")) in steps_of(made)
     assert read_plan(made.document()) == made
     assert "all of it" in describe(steps_of(made)[0])
 
@@ -89,7 +90,7 @@ def test_what_retention_has_taken_since_the_start_is_refused(world: World) -> No
     short = (Log(LOGS[0].records, gone=60), LOGS[1])
     assert refused(world, logs=short).fields["missing"] == {"0": [0, 60]}
     assert refused(world, logs=short, states=(state(7, 59, 0),)).fields["missing"] == {"0": [59, 60]}
-    assert plan(world, logs=short, states=(state(7, 60, 0),)).state == StartSnapshot(7, {0: 60, 1: 0})
+    assert plan(world, logs=short, states=(state(7, 60, 0),)).state == StartSnapshot(Head("7"), {0: 60, 1: 0})
 
 
 def test_a_closed_range_of_an_order_is_refused_and_one_of_keys_is_told_where_it_ends(world: World) -> None:
@@ -128,7 +129,7 @@ positions = st.dictionaries(st.integers(0, 3), st.integers(0, 9))
 def test_the_last_good_state_is_the_newest_that_holds_no_damage(
     history: list[dict[int, int]], damage: dict[int, int]
 ) -> None:
-    states = [TableSnapshot(n, None, "t", p, None, datetime.min) for n, p in enumerate(history)]
+    states = [TableSnapshot(Head(str(n)), None, "t", p, None, datetime.min) for n, p in enumerate(history)]
     good = [
         s
         for s in states

@@ -11,6 +11,7 @@ from tests.unit.plan.world import HOUR, JUNE, NOW, SETTINGS, Log, World, hourly
 from anabranch.errors import ExitCode
 from anabranch.plan.ports import LiveHistory
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.runs.heads import Head
 
 LOGS = [hourly(20), hourly(20)]
 DAY = timedelta(days=1)
@@ -34,7 +35,7 @@ def test_a_good_world_can_be_planned(world: World) -> None:
     plan = world.plan(LOGS).plan
     assert plan.source.ranges == {0: ((119, 170),), 1: ((119, 170),)}
     assert plan.source.live == {0: 480, 1: 480}
-    assert (plan.target.base, plan.target.files, plan.target.rows) == (7, 2, 48)
+    assert (plan.target.base, plan.target.files, plan.target.rows) == (Head("7"), 2, 48)
     assert sum(slice_.width for slice_ in plan.slices) == 102
 
 
@@ -177,7 +178,7 @@ def test_planning_again_with_nothing_changed_gives_the_same_hash_at_another_time
     [
         {"code": "c2"},
         {"source": {"uuid": "u2"}},
-        {"target": {"base": 8}},
+        {"target": {"base": Head("8")}},
         {"target": {"schema": "s2"}},
         {"target": {"live": live({0: 150, 1: 480})}},
         {"reason": "another reason"},

@@ -21,6 +21,7 @@ from anabranch.plan.steps import (
     document_of,
     steps_of,
 )
+from anabranch.runs.heads import Head
 
 
 def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> None:
@@ -29,12 +30,12 @@ def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> 
     assert lease == HoldRange("shop.orders", plan.target.partitions)
     assert gates == PassGates(), "before anything is made"
     assert isolation == RecordIsolation(plan.source.topic)
-    assert stage == MakeStaging("shop.orders", 7, 2, 48)
+    assert stage == MakeStaging("shop.orders", Head("7"), 2, 48)
     assert [step.slice for step in slices if isinstance(step, ReplaySlice)] == list(plan.slices)
     assert len(slices) == len(plan.slices)
     assert validate == Validate(plan.checks)
     assert rehearse == RehearseRollback("shop.orders")
-    assert catch_up == CatchUp(7)
+    assert catch_up == CatchUp(Head("7"))
     assert promote == Promote("shop.orders", 2, 48)
     assert close == Close("shop.orders")
 

@@ -26,6 +26,7 @@ from anabranch.plan.request import BackfillRequest, resolve_request
 from anabranch.plan.target_range import EPOCH, Grain, TimeAxis, everything, widen
 from anabranch.project.model import Surroundings
 from anabranch.project.scaffold import plan_project, write_project
+from anabranch.runs.heads import Head
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 JUNE = datetime(2025, 6, 1, tzinfo=timezone.utc)
@@ -131,7 +132,7 @@ class World:
             partitions = widen(AXIS, request.start, request.end)
         facts: dict[str, Any] = {
             "table": "shop.orders",
-            "base": 7,
+            "base": Head("7"),
             "schema": "s1",
             "columns": ("order_id", "ordered_at"),
             "partitions": partitions,

@@ -17,11 +17,14 @@ from anabranch.promote.history import (
     classify_range_commits,
     other_writer,
 )
+from anabranch.runs.heads import Head
 
 MINE, OTHER = "run1", "run2"
 CODE, OTHER_CODE = "fixed", "buggy"
 FILE, OLD = "new.parquet", "old.parquet"
 OFFSETS = {0: (10, 20)}
+
+HEADS = st.integers(1, 9).map(lambda number: Head(str(number)))
 
 Verdict = ClearToPromote | StagingBehind | BlockedByCommit
 
@@ -68,9 +71,11 @@ EVERY = list(
 def test_every_combination_for_one_commit() -> None:
     seen = set()
     for author, run, code, offsets, added, removed, staged, present in EVERY:
-        commit = Commit(1, author, run, code, offsets, added, removed)
+        commit = Commit(Head("1"), author, run, code, offsets, added, removed)
         files = {FILE} if present else set[str]()
-        verdict = classify_range_commits([commit], run=MINE, code=CODE, staged={1} if staged else set(), present=files)
+        verdict = classify_range_commits(
+            [commit], run=MINE, code=CODE, staged={Head("1")} if staged else set[Head](), present=files
+        )
         want = expected(commit, staged=staged, present=present)
         assert named(verdict) == want, (commit, staged, present)
         seen.add(want)
@@ -85,7 +90,7 @@ def test_every_combination_for_one_commit() -> None:
 
 @pytest.mark.parametrize("author", [author for author in Author if author is not Author.LIVE])
 def test_no_author_but_live_is_ever_kept_or_caught_up(author: Author) -> None:
-    commit = Commit(1, author, MINE, CODE, OFFSETS, frozenset({FILE}))
+    commit = Commit(Head("1"), author, MINE, CODE, OFFSETS, frozenset({FILE}))
     assert named(classify_range_commits([commit], run=MINE, code=CODE, staged=(), present={FILE})) in (
         "clear",
         "blocked",
@@ -93,17 +98,17 @@ def test_no_author_but_live_is_ever_kept_or_caught_up(author: Author) -> None:
 
 
 def test_live_rows_that_were_compacted_are_caught_up_and_not_lost() -> None:
-    live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({FILE}))
-    rewrite = Commit(2, Author.REWRITE, added=frozenset({"compacted"}), removed=frozenset({FILE}))
+    live = Commit(Head("1"), Author.LIVE, None, CODE, OFFSETS, frozenset({FILE}))
+    rewrite = Commit(Head("2"), Author.REWRITE, added=frozenset({"compacted"}), removed=frozenset({FILE}))
     verdict = classify_range_commits([live, rewrite], run=MINE, code=CODE, staged=(), present={"compacted"})
     assert verdict == StagingBehind((live,))
     assert classify_range_commits(
-        [live, rewrite], run=MINE, code=CODE, staged={1}, present={"compacted"}
+        [live, rewrite], run=MINE, code=CODE, staged={Head("1")}, present={"compacted"}
     ) == ClearToPromote(frozenset())
 
 
 def test_a_live_commit_of_which_one_file_was_compacted_is_caught_up_whole() -> None:
-    live = Commit(1, Author.LIVE, None, CODE, OFFSETS, frozenset({"a", "b"}))
+    live = Commit(Head("1"), Author.LIVE, None, CODE, OFFSETS, frozenset({"a", "b"}))
     assert classify_range_commits([live], run=MINE, code=CODE, staged=(), present={"a", "compacted"}) == StagingBehind(
         (live,)
     )
@@ -113,7 +118,7 @@ def _commits() -> st.SearchStrategy[list[Commit]]:
     files = st.frozensets(st.sampled_from("abcdef"), max_size=2)
     one = st.builds(
         Commit,
-        st.integers(1, 9),
+        HEADS,
         st.sampled_from(Author),
         st.sampled_from([None, MINE, OTHER]),
         st.sampled_from([None, CODE, OTHER_CODE]),
@@ -124,9 +129,9 @@ def _commits() -> st.SearchStrategy[list[Commit]]:
     return st.lists(one, max_size=6, unique_by=lambda commit: commit.snapshot)
 
 
-@given(_commits(), st.frozensets(st.integers(1, 9)), st.frozensets(st.sampled_from("abcdef")))
+@given(_commits(), st.frozensets(HEADS), st.frozensets(st.sampled_from("abcdef")))
 def test_a_history_is_judged_as_its_commits_are(
-    commits: list[Commit], staged: frozenset[int], present: frozenset[str]
+    commits: list[Commit], staged: frozenset[Head], present: frozenset[str]
 ) -> None:
     alone = [
         named(classify_range_commits([commit], run=MINE, code=CODE, staged=staged, present=present))
@@ -142,9 +147,9 @@ def test_a_history_is_judged_as_its_commits_are(
         assert verdict == ClearToPromote(frozenset[str]().union(*kept))
 
 
-@given(_commits(), st.frozensets(st.integers(1, 9)), st.frozensets(st.sampled_from("abcdef")))
+@given(_commits(), st.frozensets(HEADS), st.frozensets(st.sampled_from("abcdef")))
 def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
-    commits: list[Commit], staged: frozenset[int], present: frozenset[str]
+    commits: list[Commit], staged: frozenset[Head], present: frozenset[str]
 ) -> None:
     verdict = classify_range_commits(commits, run=MINE, code=CODE, staged=staged, present=present)
     if isinstance(verdict, ClearToPromote):
@@ -157,7 +162,7 @@ def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
 @pytest.mark.parametrize("touches", [frozenset(), frozenset({FILE})], ids=["elsewhere", "in the range"])
 def test_beside_no_live_writer_only_anabranch_and_compactions_commit(author: Author, touches: frozenset[str]) -> None:
     """Also outside the range: whatever writes there has an unknown position in the topic."""
-    commit = Commit(8, author, run=OTHER, added=touches)
-    promoted = Commit(7, Author.PROMOTION, run=MINE, added=touches)
+    commit = Commit(Head("8"), author, run=OTHER, added=touches)
+    promoted = Commit(Head("7"), Author.PROMOTION, run=MINE, added=touches)
     writes = author in (Author.LIVE, Author.FOREIGN)
     assert other_writer([promoted, commit]) == (commit if writes else None)

@@ -14,6 +14,7 @@ from anabranch.promote.history import (
     StagingBehind,
     classify_table_commits,
 )
+from anabranch.runs.heads import Head
 
 FILE = frozenset({"a.parquet"})
 
@@ -24,7 +25,7 @@ FILE = frozenset({"a.parquet"})
 def test_every_live_commit_beyond_staging_is_replayed(
     added: frozenset[str], removed: frozenset[str], code: str
 ) -> None:
-    commit = Commit(1, Author.LIVE, None, code, {0: (10, 20), 1: (5, 5)}, added, removed)
+    commit = Commit(Head("1"), Author.LIVE, None, code, {0: (10, 20), 1: (5, 5)}, added, removed)
     assert classify_table_commits([commit], run="r", reached={0: 10, 1: 5}) == StagingBehind((commit,))
     assert classify_table_commits([commit], run="r", reached={0: 20, 1: 5}) == ClearToPromote(frozenset())
     assert classify_table_commits([commit], run="r", reached={1: 5}) == StagingBehind((commit,)), (
@@ -34,13 +35,13 @@ def test_every_live_commit_beyond_staging_is_replayed(
 
 def test_others_block_unless_they_changed_no_row() -> None:
     for author in (Author.FOREIGN, Author.PROMOTION, Author.ROLLBACK, Author.LIVE):
-        commit = Commit(1, author, "another", None, {}, FILE)
+        commit = Commit(Head("1"), author, "another", None, {}, FILE)
         assert classify_table_commits([commit], run="r", reached={}) == BlockedByCommit(commit), author
-        assert classify_table_commits([Commit(1, author, "another")], run="r", reached={}) == ClearToPromote(
+        assert classify_table_commits([Commit(Head("1"), author, "another")], run="r", reached={}) == ClearToPromote(
             frozenset()
         )
     for fine in (
-        Commit(1, Author.REWRITE, None, None, {}, FILE, FILE),
-        Commit(1, Author.ROLLBACK, "r", None, {}, FILE),
+        Commit(Head("1"), Author.REWRITE, None, None, {}, FILE, FILE),
+        Commit(Head("1"), Author.ROLLBACK, "r", None, {}, FILE),
     ):
         assert classify_table_commits([fine], run="r", reached={}) == ClearToPromote(frozenset())

@@ -16,6 +16,7 @@ from anabranch.readiness.readers import Readers
 from anabranch.readiness.retention import TopicVerdict, judge_topic
 from anabranch.readiness.topic_classes import Classified, Needs, TopicClass
 from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic
+from anabranch.runs.heads import Head
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -28,7 +29,7 @@ def plan(proof: Proof = Proof.MAP, first: int = 300) -> Plan:
     source = PlannedSource(
         "shop.orders", "u", 2, {0: ((100, 100 + first),), 1: ((50, 250),)}, {}, {0: proof, 1: Proof.WHOLE}
     )
-    return Plan("orders", "c", "code", source, PlannedTarget("shop.orders", 1, "s", part, None, None), ())
+    return Plan("orders", "c", "code", source, PlannedTarget("shop.orders", Head("1"), "s", part, None, None), ())
 
 
 def kept(replay: timedelta = DAY, *, classified: bool = True, keeping: Keeping = FOR_EVER) -> TopicVerdict:

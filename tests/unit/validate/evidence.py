@@ -13,6 +13,7 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
 from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, ordinal
 from anabranch.replay.ledger import Account, SliceAccount
+from anabranch.runs.heads import Head
 from anabranch.validate.measures import Checksum, Column, Differences, Measures, Nulls, OutOfRangeFiles, Side
 from anabranch.validate.report import Report
 from anabranch.validate.result import Check, CheckInput, Result
@@ -26,8 +27,8 @@ SLICES = (Slice("s00000", {0: (0, 10)}), Slice("s00001", {0: (10, 20)}))
 ACCOUNTS = tuple(SliceAccount(slice_, {0: Account(10, output=8, filtered=2, rows=8)}) for slice_ in SLICES)
 BUCKETS = {FIRST: Checksum(8, 1, 1), FIRST + 1: Checksum(8, 2, 2)}
 MEASURES = Measures(
-    base=Side(1, COLUMNS, BUCKETS),
-    staged=Side(2, COLUMNS, BUCKETS),
+    base=Side(Head("1"), COLUMNS, BUCKETS),
+    staged=Side(Head("2"), COLUMNS, BUCKETS),
     head=COLUMNS,
     schema="as planned",
     differences=Differences(True),
@@ -39,7 +40,7 @@ PLAN = Plan(
     "contract",
     "code",
     PlannedSource("shop.orders", "uuid", 1, {0: ((0, 20),)}, {}),
-    PlannedTarget("shop.orders", 1, "as planned", RANGE, RANGE.start, RANGE.end),
+    PlannedTarget("shop.orders", Head("1"), "as planned", RANGE, RANGE.start, RANGE.end),
     SLICES,
 )
 
@@ -70,7 +71,9 @@ def evidence(
 def staged(**buckets: int) -> Side:
     """Staging with other counts of rows: `first`, `second`."""
     numbers = {"first": FIRST, "second": FIRST + 1}
-    return Side(2, COLUMNS, {**BUCKETS, **{numbers[name]: Checksum(rows, 9, 9) for name, rows in buckets.items()}})
+    return Side(
+        Head("2"), COLUMNS, {**BUCKETS, **{numbers[name]: Checksum(rows, 9, 9) for name, rows in buckets.items()}}
+    )
 
 
 def only(check: Check, given: CheckInput) -> Result:

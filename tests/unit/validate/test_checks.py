@@ -9,6 +9,7 @@ from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, COLUMNS, SLICES, con
 
 from anabranch.plan.slices import Slice
 from anabranch.replay.ledger import Account, SliceAccount
+from anabranch.runs.heads import Head
 from anabranch.validate.checks import (
     checksums,
     conservation,
@@ -53,7 +54,7 @@ def test_rows_expected(rows: int, tolerance: str, outcome: CheckOutcome) -> None
 def test_a_tolerance_is_exact_at_its_edge() -> None:
     request = contract(expect={"rows": 1000, "tolerance": "0.1%"})
     for rows, outcome in ((1001, PASSED), (999, PASSED), (1002, FAILED), (998, FAILED)):
-        result, _ = counts.check(evidence(request=request, staged=Side(2, COLUMNS, {1: Checksum(rows)})))
+        result, _ = counts.check(evidence(request=request, staged=Side(Head("2"), COLUMNS, {1: Checksum(rows)})))
         assert result.outcome is outcome, rows
 
 
@@ -67,11 +68,11 @@ def test_without_an_expectation_big_differences_are_shown_and_not_failed() -> No
 
 
 def test_rows_where_there_were_none_are_shown() -> None:
-    assert only(counts.check, evidence(base=Side(1, COLUMNS, {}))).outcome is WARNED
+    assert only(counts.check, evidence(base=Side(Head("1"), COLUMNS, {}))).outcome is WARNED
 
 
 def test_checksums_tell_what_changed_and_judge_nothing() -> None:
-    assert checksums.changed_buckets(Side(1, (), BUCKETS), Side(2, (), BUCKETS)) == ()
+    assert checksums.changed_buckets(Side(Head("1"), (), BUCKETS), Side(Head("2"), (), BUCKETS)) == ()
     result = only(checksums.check, evidence(staged=staged(first=8)))
     assert result.outcome is PASSED
     assert result.found.startswith("1 of 2 hours changed; digest 000000000000000b000000000000000b")
@@ -79,7 +80,9 @@ def test_checksums_tell_what_changed_and_judge_nothing() -> None:
 
 def test_a_bucket_that_is_gone_has_changed() -> None:
     [first, second] = BUCKETS
-    assert checksums.changed_buckets(Side(1, (), BUCKETS), Side(2, (), {first: BUCKETS[first]})) == (second,)
+    assert checksums.changed_buckets(Side(Head("1"), (), BUCKETS), Side(Head("2"), (), {first: BUCKETS[first]})) == (
+        second,
+    )
 
 
 def test_keys() -> None:
@@ -115,7 +118,7 @@ def test_nulls() -> None:
 def test_other_columns_are_refused(columns: tuple[Column, ...]) -> None:
     same, _ = schema.check(evidence())
     assert same.outcome is PASSED
-    result, _ = schema.check(evidence(staged=Side(2, columns, BUCKETS)))
+    result, _ = schema.check(evidence(staged=Side(Head("2"), columns, BUCKETS)))
     assert result.outcome is FAILED
     assert result.sample
 

@@ -11,6 +11,7 @@ from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, COLUMNS, FIRST, evid
 
 from anabranch.cli.report import print_report
 from anabranch.pages.validation import render_page
+from anabranch.runs.heads import Head
 from anabranch.validate.attribution import Attribution, DiffAttribution
 from anabranch.validate.checks import control, counts
 from anabranch.validate.measures import Checksum, Difference, Side
@@ -18,7 +19,7 @@ from anabranch.validate.report import Verdict
 from anabranch.validate.result import CheckOutcome, Result
 
 CHARGES = DiffAttribution(
-    Side(3, COLUMNS, BUCKETS),
+    Side(Head("3"), COLUMNS, BUCKETS),
     ACCOUNTS,
     True,
     {FIRST: Attribution(fix=5, noise=2, both=1), FIRST + 1: Attribution(noise=1)},
@@ -67,7 +68,7 @@ def test_a_control_that_lacks_a_slice_fails() -> None:
 
 
 def test_rows_that_production_had_lost_before_are_not_held_against_the_fix() -> None:
-    lost = Side(1, COLUMNS, {FIRST: Checksum(2, 1, 1), FIRST + 1: Checksum(8, 2, 2)})
+    lost = Side(Head("1"), COLUMNS, {FIRST: Checksum(2, 1, 1), FIRST + 1: Checksum(8, 2, 2)})
     assert only(counts.check, evidence(base=lost)).outcome is CheckOutcome.WARNED
     assert only(counts.check, evidence(base=lost, charges=CHARGES)).outcome is CheckOutcome.PASSED
     told = only(counts.check, evidence(staged=staged(first=2), charges=CHARGES))
@@ -78,7 +79,7 @@ def test_rows_that_production_had_lost_before_are_not_held_against_the_fix() -> 
 def test_it_is_in_the_document_on_the_page_and_on_the_terminal() -> None:
     made = replace(report(charges=CHARGES), control="c" * 64)
     document = json.loads(json.dumps(made.document()))
-    said = {"code": "c" * 64, "snapshot": 3, "rows": 16, "counted": "keys", "fix": 5, "noise": 3, "both": 1}
+    said = {"code": "c" * 64, "snapshot": "3", "rows": 16, "counted": "keys", "fix": 5, "noise": 3, "both": 1}
     assert document["control"] == said
     assert [(each["fix"], each["noise"]) for each in document["buckets"]] == [(5, 2), (0, 1)]
     pairs = next(each["pairs"] for each in document["results"] if each["check"] == "noise floor")

@@ -22,6 +22,7 @@ from anabranch.pages.environment import environment
 from anabranch.pages.validation import render_page
 from anabranch.plan.target_range import Grain, beginning
 from anabranch.replay.ledger import Account, SliceAccount
+from anabranch.runs.heads import Head
 from anabranch.runs.printable import printable
 from anabranch.validate.measures import (
     Checksum,
@@ -145,7 +146,7 @@ def test_charts_are_told_in_words_too() -> None:
 
 @pytest.mark.parametrize("buckets", [0, 1, 2, 60, 61, 400, 2500])
 def test_any_number_of_buckets_is_drawn(buckets: int) -> None:
-    side = Side(1, TABLE_COLUMNS, {FIRST + i: Checksum(i % 7 + 1, i, i) for i in range(buckets)})
+    side = Side(Head("1"), TABLE_COLUMNS, {FIRST + i: Checksum(i % 7 + 1, i, i) for i in range(buckets)})
     page = Elements(render_page(report(base=side, staged=side)))
     assert page.open == []
     assert ("The range has no rows" in page.text) == (buckets == 0)

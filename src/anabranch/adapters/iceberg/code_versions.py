@@ -9,6 +9,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, ancestry, back, operation_of, said_by
 from anabranch.adapters.iceberg.files import changed_in
 from anabranch.adapters.iceberg.live import TOPIC
+from anabranch.adapters.iceberg.refs import head_of, snapshot_of
 from anabranch.plan.control import CodeVersions, LiveCodeUse
 from anabranch.plan.plan import Plan
 from anabranch.plan.target_range import TargetPart, WholeTable
@@ -24,8 +25,8 @@ def code_versions(table: Table, plan: Plan) -> CodeVersions:
     promoted: list[str] = []
     rolled_back: set[str] = set()
     part = plan.target.partitions
-    for snapshot in ancestry(table, table.snapshot_by_id(plan.target.base)):
-        if plan.state is not None and snapshot.snapshot_id == plan.state.snapshot:
+    for snapshot in ancestry(table, table.snapshot_by_id(snapshot_of(plan.target.base))):
+        if plan.state is not None and head_of(snapshot.snapshot_id) == plan.state.snapshot:
             break
         properties = said_by(snapshot)
         run = properties.get(props.RUN, "")

@@ -59,8 +59,13 @@ def point(
     tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType, kept: Mapping[str, int] | None = None
 ) -> None:
     """`kept` says what of it expiry leaves; without it, all that a run needs."""
-    told = {"ref-name": ref, "type": kind.value, "snapshot-id": snapshot, **(_KEPT[kind] if kept is None else kept)}
-    tx._stage((SetSnapshotRefUpdate.model_validate(told),))
+    ref_update = {
+        "ref-name": ref,
+        "type": kind.value,
+        "snapshot-id": snapshot,
+        **(_KEPT[kind] if kept is None else kept),
+    }
+    tx._stage((SetSnapshotRefUpdate.model_validate(ref_update),))
 
 
 def for_so_long(keep: timedelta) -> dict[str, int]:
@@ -71,12 +76,12 @@ def for_so_long(keep: timedelta) -> dict[str, int]:
 def as_it_is(table: Table, ref: str) -> dict[str, int]:
     """What expiry leaves of a ref that is there: moving it must not change that."""
     now = table.metadata.refs[ref]
-    told = {
+    ages = {
         "max-ref-age-ms": now.max_ref_age_ms,
         "max-snapshot-age-ms": now.max_snapshot_age_ms,
         "min-snapshots-to-keep": now.min_snapshots_to_keep,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in ages.items() if value is not None}
 
 
 def remove_refs(tx: Transaction, refs: Iterable[str]) -> None:

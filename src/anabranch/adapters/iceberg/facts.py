@@ -15,6 +15,7 @@ from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError, files_in, time_axis
 from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.iceberg.partitioning import require_partitioning
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_CHANGED
@@ -42,7 +43,7 @@ class IcebergTables:
         files = [] if head is None else list(files_in(table, head.snapshot_id, partitions).values())
         return TargetFacts(
             table=name,
-            base=None if head is None else head.snapshot_id,
+            base=None if head is None else head_of(head.snapshot_id),
             schema=schema_digest(table),
             columns=tuple(field.name for field in table.schema().fields),
             partitions=partitions,

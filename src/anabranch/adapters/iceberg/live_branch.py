@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
@@ -11,20 +10,18 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, as_it_is, point, require, said_by
+from anabranch.adapters.iceberg.refs import paused_until
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.promote.ports import ConcurrentCommitError
 
-TURN = re.compile(r"ab_.+_turn_(\d+)")
-"""A tag by which a promotion asks live to let it go first, until the second since 1970 that it names."""
-LONGEST_TURN = 60
-"""Seconds. Live waits no longer, whoever has died meanwhile or has another clock."""
+LONGEST_PAUSE = 60
+"""Seconds. Live waits no longer, even if the promoter has died or its clock is ahead."""
 POLL_SECONDS = 0.2
 
 
-def turn_until(table: Table) -> int:
-    """When the last turn that somebody has asked for is over; 0: nobody has."""
-    asked = (TURN.fullmatch(name) for name in table.metadata.refs)
-    return max((int(found[1]) for found in asked if found), default=0)
+def pause_until(table: Table) -> int:
+    """When the last pause that a promotion has requested is over; 0: there is no request."""
+    return max((until for name in table.metadata.refs if (until := paused_until(name)) is not None), default=0)
 
 
 class LiveBranch:
@@ -45,11 +42,11 @@ class LiveBranch:
     def begin(self) -> int | None:
         """Put the branch where main is, and return that snapshot; None: the table has none yet.
 
-        A promotion that has asked for its turn goes first, until its time is over: each of our commits sends it back
+        Live pauses first where a promotion has requested it, until that time is over: each of our commits sends it back
         to catch up, and without this it might never be through.
         """
-        latest = self._clock() + LONGEST_TURN
-        while self._clock() < min(latest, turn_until(self._target.load())):
+        latest = self._clock() + LONGEST_PAUSE
+        while self._clock() < min(latest, pause_until(self._target.load())):
             self._sleep(POLL_SECONDS)
         for _ in range(2):
             table = self._target.load()

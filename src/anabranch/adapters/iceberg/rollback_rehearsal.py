@@ -1,4 +1,4 @@
-"""Rehearses a promotion and the way back on a branch of the table that nobody reads. Main is not touched; no JVM."""
+"""Rehearses a promotion and its rollback on a scratch branch of the table. Main is not changed; no JVM."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from anabranch.adapters.iceberg.commits import MAIN, ONLY_THE_HEAD, point, remove_refs, replace_files, require
 from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.refs import rehearsal_branch, snapshot_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.plan.target_range import TargetPart
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
 
 TOTALS = ("total-records", "total-data-files", "total-delete-files")
-_SAID = {"anabranch.author": "rehearsal"}
+_PROPERTIES = {"anabranch.author": "rehearsal"}
 
 
 def rehearse_rollback(
-    target: IcebergTarget, name: str, part: TargetPart, staged: int | None, clock: Callable[[], float]
+    target: IcebergTarget, name: str, part: TargetPart, staged: Head | None, clock: Callable[[], float]
 ) -> RehearsedRollback:
     """Swap the part's files for those of the snapshot `staged`, or for none, and back; compare with main as it was.
 
     By the same means as a promotion and its rollback, so that what would stand in their way stands in its way too.
     The branch is removed whatever happens; closing the run `name` removes it as well, should the process be killed.
     """
-    branch = f"ab_{name}_rehearsal"
+    branch = rehearsal_branch(name)
     begun = clock()
     try:
-        head, swapped = _promote(target, branch, part, staged)
+        head, swapped = _promote(target, branch, part, None if staged is None else snapshot_of(staged))
         promoted = clock()
         _go_back(target, branch, part, head)
         returned = clock()
@@ -79,7 +81,7 @@ def _go_back(target: IcebergTarget, branch: str, part: TargetPart, head: int) ->
 def _swap(tx: Transaction, branch: str, present: Mapping[str, DataFile], wanted: Mapping[str, DataFile]) -> None:
     out = [file for path, file in present.items() if path not in wanted]
     put_in = [file for path, file in wanted.items() if path not in present]
-    replace_files(tx, branch, out, put_in, _SAID)
+    replace_files(tx, branch, out, put_in, _PROPERTIES)
 
 
 def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
@@ -91,5 +93,5 @@ def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
 
 def _totals(table: Table, snapshot: int) -> list[int]:
     found = table.snapshot_by_id(snapshot)
-    said = {} if found is None or found.summary is None else found.summary.additional_properties
-    return [int(said.get(name, 0)) for name in TOTALS]
+    properties = {} if found is None or found.summary is None else found.summary.additional_properties
+    return [int(properties.get(name, 0)) for name in TOTALS]

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import MAIN, back, for_so_long, operation_of, point, require, said_by
 from anabranch.adapters.iceberg.live import TOPIC
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.promote.history import Author
@@ -37,16 +38,20 @@ def _good(table: Table, pipeline: str) -> Iterator[Snapshot]:
     corrected_after = _NEVER
     taken_back: str | None = None
     for snapshot in back(table, MAIN):
-        said = said_by(snapshot)
-        author = props.author(said, operation_of(snapshot))
+        properties = said_by(snapshot)
+        author = props.author(properties, operation_of(snapshot))
         if taken_back is not None:
-            if author is Author.PROMOTION and said.get(props.RUN) == taken_back:
+            if author is Author.PROMOTION and properties.get(props.RUN) == taken_back:
                 taken_back = None
         elif author is Author.ROLLBACK:
-            taken_back = said.get(props.RUN)
-        elif author is Author.PROMOTION and props.ROOT in said:
-            corrected_after = min(int(said[props.ROOT]), corrected_after)
-        elif author is Author.LIVE and said.get(props.PIPELINE) == pipeline and _sequence(snapshot) <= corrected_after:
+            taken_back = properties.get(props.RUN)
+        elif author is Author.PROMOTION and props.ROOT in properties:
+            corrected_after = min(int(properties[props.ROOT]), corrected_after)
+        elif (
+            author is Author.LIVE
+            and properties.get(props.PIPELINE) == pipeline
+            and _sequence(snapshot) <= corrected_after
+        ):
             yield snapshot
 
 
@@ -86,10 +91,15 @@ def keep_state(target: IcebergTarget, snapshot: int, keep: timedelta) -> bool:
 
 
 def _state(snapshot: Snapshot, tag: str | None) -> TableSnapshot:
-    said = said_by(snapshot)
-    position = {partition: end for partition, (_, end) in props.read_offsets(said).items()}
+    properties = said_by(snapshot)
+    position = {partition: end for partition, (_, end) in props.read_offsets(properties).items()}
     return TableSnapshot(
-        snapshot.snapshot_id, tag, said.get(TOPIC, ""), position, said.get(props.EVENT_TIME), _moment(snapshot)
+        head_of(snapshot.snapshot_id),
+        tag,
+        properties.get(TOPIC, ""),
+        position,
+        properties.get(props.EVENT_TIME),
+        _moment(snapshot),
     )
 
 

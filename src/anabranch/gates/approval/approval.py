@@ -10,6 +10,7 @@ from enum import Enum
 
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant, instant_text
+from anabranch.runs.heads import Head
 from anabranch.runs.run import Run
 from anabranch.runs.states import Event
 from anabranch.runs.store import RunReader
@@ -38,7 +39,7 @@ class ApprovalFlaw(str, Enum):
 class AcceptedStaging:
     """What validation had said yes to when the approval was given."""
 
-    staging: int
+    staging: Head
     digest: str
 
 
@@ -90,7 +91,7 @@ class ApprovalContext:
     plan: str
     approvers: Collection[str]
     """Nobody named: everybody but the author."""
-    grown_from: frozenset[int] | None
+    grown_from: frozenset[Head] | None
     """Staging as it is, and what it was before it caught up with live. None: nobody has looked."""
 
 

@@ -16,7 +16,6 @@ from anabranch.pages.runbook.measured import cost, gates, schedule
 from anabranch.pages.runbook.situation import Situation
 from anabranch.plan.target_range import WholeTable
 from anabranch.project.quantities import format_duration
-from anabranch.replay.staging import staging_branch
 from anabranch.runs.states import State
 
 RANGES_SHOWN = 20
@@ -116,7 +115,7 @@ def _offsets(now: Situation) -> Iterator[Block]:
 
 
 def _staging(now: Situation) -> Iterator[Block]:
-    part, run = now.plan.target.partitions, now.run
+    part = now.plan.target.partitions
     replaced = "the whole table"
     if not isinstance(part, WholeTable):
         replaced = f"{part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} of {part.axis.column}"
@@ -124,12 +123,11 @@ def _staging(now: Situation) -> Iterator[Block]:
     yield facts(
         [
             ("Replaced in production", replaced),
-            ("Branch", _branch(now)),
+            *_staging_places(now),
             ("Slices staged", f"{len(now.done('slice'))} of {len(now.plan.slices)} planned, catch-up included"),
             ("Base snapshot", Code(str(now.plan.target.base))),
             ("Validated snapshot", _code((verdicts[-1].outcome_details or {}).get("staging") if verdicts else None)),
-            ("Tag before the promotion", Code(f"ab_{run.id}_before")),
-            ("Tag of the promotion", Code(f"ab_{run.id}_after")),
+            *((label, Code(name)) for label, name in now.kept.items()),
         ]
     )
     moved = [each for each in now.journal if each.step in ("promote", "rollback") and each.outcome is not None]
@@ -146,10 +144,12 @@ def _staging(now: Situation) -> Iterator[Block]:
         yield grid(("Commit on production", "Outcome", "Snapshot", "At"), rows)
 
 
-def _branch(now: Situation) -> Text:
-    if now.run.state is State.CLOSED:
-        return "removed with the tags when the run was closed"
-    return Code(staging_branch(now.run.id, now.run.epoch)) if now.run.epoch else "not created yet"
+def _staging_places(now: Situation) -> Iterator[tuple[str, Text]]:
+    for label, name in now.staging.items():
+        if now.run.state is State.CLOSED:
+            yield label, "removed with the tags when the run was closed"
+        else:
+            yield label, Code(name) if now.run.epoch else "not created yet"
 
 
 def _checks(now: Situation) -> Iterator[Block]:

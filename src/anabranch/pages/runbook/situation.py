@@ -35,6 +35,10 @@ class Situation:
     approvals: Sequence[Approval]
     standing: ApprovalStatus
     at: datetime
+    staging: Mapping[str, str] = field(default_factory=dict)
+    """What the target calls the run's staging, by the word it has for such a thing."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """What the target calls the state before the promotion and the promotion's own, the same way."""
     validation: Mapping[str, Any] | None = None
     """The report of the last validation, if it is on this machine."""
     evidence: Sequence[Evidence] = field(default_factory=tuple)

@@ -18,6 +18,7 @@ from anabranch.plan.request import BackfillRequest
 from anabranch.plan.slices import Ranges, cut, slice_size
 from anabranch.plan.strategies.start_snapshots import StartSnapshot, TableSnapshot, last_good
 from anabranch.plan.strategies.strategy import Strategy
+from anabranch.runs.heads import Head
 
 
 class CompactedOrderError(PlanRefusedError):
@@ -99,7 +100,9 @@ def _start(
 ) -> StartSnapshot:
     wanted = request.backfill.spec.range.since_snapshot
     if wanted is not None:
-        found = next((each for each in target.states if each.snapshot == wanted and each.topic == source.uuid), None)
+        found = next(
+            (each for each in target.states if each.snapshot == Head(str(wanted)) and each.topic == source.uuid), None
+        )
         if found is None:
             raise StartSnapshotUnknownError(
                 f"Snapshot {wanted} of {target.table} is not a state that a replay can start from.",

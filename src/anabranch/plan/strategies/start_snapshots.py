@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from anabranch.runs.heads import Head
+
 
 @dataclass(frozen=True)
 class TableSnapshot:
     """A snapshot of the target as live left it, with every event before its position in it and none after."""
 
-    snapshot: int
+    snapshot: Head
     tag: str | None
     """What keeps it from expiry; None: nothing does but the table's own settings."""
     topic: str
@@ -32,7 +34,7 @@ class TableSnapshot:
 class StartSnapshot:
     """Where a replay starts from: a state of the table, or an empty one (no snapshot)."""
 
-    snapshot: int | None
+    snapshot: Head | None
     position: Mapping[int, int]
 
 

@@ -18,6 +18,7 @@ from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.plan.strategies.stream_slices import WINDOWS_PER_BATCH, RangeWindows, cut_stream
 from anabranch.plan.strategies.stream_start import StreamCheckpoint, StreamStart, choose_start, damage_of
 from anabranch.plan.target_range import PartitionRange
+from anabranch.runs.heads import Head
 
 
 def plan_stream(
@@ -26,7 +27,7 @@ def plan_stream(
     source: SourceFacts,
     target: TargetFacts,
     *,
-    base: int,
+    base: Head,
     live: Mapping[int, int],
     readings: Mapping[int, Reading],
     span: EventSpan,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anabranch.adapters.iceberg.later_rows import Scratch
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Slice
 from anabranch.promote.history import Commit
@@ -20,15 +21,6 @@ class OtherCodeError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class ScratchStaging(Staging):
-    """The scratch branch in place of staging's own, for whoever writes slices."""
-
-    @property
-    def branch(self) -> str:
-        return self.scratch
-
-
-@dataclass(frozen=True)
 class LaterRowsByMerge:
     """Live's commits since the promotion, replayed in live's order onto what the table was before it."""
 
@@ -40,9 +32,7 @@ class LaterRowsByMerge:
     def write(self, staging: Staging, scratch: Scratch) -> None:
         """Raises OtherCodeError if live ran other code, which made other rows; then nothing was written."""
         self._require_same_code(scratch.live)
-        place = ScratchStaging(
-            staging.run, staging.epoch, staging.snapshot, staging.partitions, root=scratch.grown_from
-        )
+        place = replace(staging, name=scratch.branch, root=head_of(scratch.grown_from))
         for commit in scratch.live:
             if any(start < end for start, end in commit.offsets.values()):
                 self.writer.write(Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets), place)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from anabranch.adapters.spark.validate.rows import forms, hashes, read_shown, shown
 from anabranch.adapters.spark.validate.sides import measure_base
 from anabranch.adapters.spark.validate.tables import TableReader, find
+from anabranch.runs.heads import Head
 from anabranch.validate.attribution import Attribution, ControlStaging, DiffAttribution
 from anabranch.validate.measures import SAMPLE, Difference
 
@@ -19,7 +20,7 @@ _WHOLE = "decimal(38,0)"
 """Sums of hashes in it are exact for as many rows as there can be."""
 
 
-def measure_charges(table: TableReader, base: int, control: ControlStaging, keys: Sequence[str]) -> DiffAttribution:
+def measure_charges(table: TableReader, base: Head, control: ControlStaging, keys: Sequence[str]) -> DiffAttribution:
     sides = {
         name: table.rows(snapshot)
         for name, snapshot in ((PRODUCTION, base), (CONTROL, control.snapshot), (FIXED, control.staged))

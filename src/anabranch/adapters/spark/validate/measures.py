@@ -19,6 +19,7 @@ from anabranch.adapters.spark.validate.tables import TableReader, own_session
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
+from anabranch.runs.heads import Head
 from anabranch.validate.attribution import ControlStaging
 from anabranch.validate.checks.checksums import changed_buckets
 from anabranch.validate.measures import Measures
@@ -29,7 +30,7 @@ def measure(
     catalog_name: str,
     table: str,
     plan: Plan,
-    staging_snapshot: int,
+    staging_snapshot: Head,
     contract: Backfill,
     pipeline: Pipeline,
     project_folder: Path,

@@ -11,18 +11,19 @@ from pyspark.sql import functions as sf
 
 from anabranch.adapters.spark.validate.rows import forms, hashes, joined, named, read_shown, sample, shown, sums
 from anabranch.adapters.spark.validate.tables import TableReader, find
+from anabranch.runs.heads import Head
 from anabranch.validate.measures import SAMPLE, Checksum, Difference, Differences, Nulls, Side
 
 BUCKETS_SAMPLED = 3
 """Rows are compared in so many of the changed buckets; more would read the whole range a second time for a sample."""
 
 
-def measure_base(table: TableReader, snapshot: int) -> Side:
+def measure_base(table: TableReader, snapshot: Head) -> Side:
     side, _ = _pass(table, snapshot, ())
     return side
 
 
-def measure_staged(table: TableReader, snapshot: int, not_null: Collection[str]) -> tuple[Side, Nulls]:
+def measure_staged(table: TableReader, snapshot: Head, not_null: Collection[str]) -> tuple[Side, Nulls]:
     """`not_null` are the columns that may have no nulls, by the contract or by the table."""
     frame = table.rows(snapshot)
     known = {name: column for name in not_null if (column := find(name, frame.columns)) is not None}
@@ -33,7 +34,7 @@ def measure_staged(table: TableReader, snapshot: int, not_null: Collection[str])
     return side, Nulls(found, tuple(name for name in not_null if name not in known), rows)
 
 
-def _pass(table: TableReader, snapshot: int, columns: Sequence[str]) -> tuple[Side, list[int]]:
+def _pass(table: TableReader, snapshot: Head, columns: Sequence[str]) -> tuple[Side, list[int]]:
     frame = table.rows(snapshot)
     first, second = hashes(frame.schema)
     nulls = [sf.count_if(named(column).isNull()).alias(f"null_{i}") for i, column in enumerate(columns)]
@@ -53,7 +54,9 @@ def _pass(table: TableReader, snapshot: int, columns: Sequence[str]) -> tuple[Si
     return Side(snapshot, table.columns(snapshot), buckets), missing
 
 
-def differences(table: TableReader, base: int, staged: int, changed: Sequence[int], keys: Sequence[str]) -> Differences:
+def differences(
+    table: TableReader, base: Head, staged: Head, changed: Sequence[int], keys: Sequence[str]
+) -> Differences:
     """A sample of what changed: by key where there are keys, else the rows that are on one side only."""
     some = tuple(sorted({changed[0], changed[len(changed) // 2], changed[-1]})) if changed else ()
     before, after = (_in_buckets(table, snapshot, some) for snapshot in (base, staged))
@@ -65,7 +68,7 @@ def differences(table: TableReader, base: int, staged: int, changed: Sequence[in
     return Differences(paired, some, rows)
 
 
-def _in_buckets(table: TableReader, snapshot: int, buckets: Sequence[int]) -> DataFrame:
+def _in_buckets(table: TableReader, snapshot: Head, buckets: Sequence[int]) -> DataFrame:
     frame = table.rows(snapshot)
     return frame.where(reduce(or_, (table.within(frame, b, b + 1) for b in buckets), sf.lit(False)))
 

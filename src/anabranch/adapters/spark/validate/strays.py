@@ -8,10 +8,11 @@ from pyspark.sql import functions as sf
 from anabranch.adapters.spark.validate.rows import named
 from anabranch.adapters.spark.validate.tables import TableReader
 from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis
+from anabranch.runs.heads import Head
 from anabranch.validate.measures import SAMPLE, OutOfRangeFile, OutOfRangeFiles
 
 
-def measure_strays(table: TableReader, base: int, staged: int) -> OutOfRangeFiles:
+def measure_strays(table: TableReader, base: Head, staged: Head) -> OutOfRangeFiles:
     partitions = table.partitions
     if not isinstance(partitions, PartitionRange):
         return OutOfRangeFiles()  # there is no outside
@@ -26,7 +27,7 @@ def measure_strays(table: TableReader, base: int, staged: int) -> OutOfRangeFile
     return OutOfRangeFiles(outside.count() if len(found) == SAMPLE else len(found), found)
 
 
-def _files(table: TableReader, axis: TimeAxis, snapshot: int) -> DataFrame:
+def _files(table: TableReader, axis: TimeAxis, snapshot: Head) -> DataFrame:
     """Data and delete files, with the number of their partition on the time axis."""
     values = [named("partition")[field] for field in table.axis_fields(axis)]
     if axis.grain is Grain.DAY:

@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DateType, TimestampNTZType
 
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.spark.validate.rows import named
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, beginning
+from anabranch.runs.heads import Head
 from anabranch.validate.measures import Column
 
 _FUNCTIONS = {Grain.HOUR: "hours", Grain.DAY: "days", Grain.MONTH: "months", Grain.YEAR: "years"}
@@ -64,8 +66,8 @@ class TableReader:
         loader = _jvm(self.session).org.apache.iceberg.spark.Spark3Util
         return loader.loadIcebergTable(self.session._jsparkSession, self.name)
 
-    def require(self, snapshot: int) -> None:
-        if self.iceberg().snapshot(snapshot) is None:
+    def require(self, snapshot: Head) -> None:
+        if self.iceberg().snapshot(snapshot_of(snapshot)) is None:
             raise SnapshotGoneError(
                 f"{self.table} has no snapshot {snapshot} any more.",
                 state=NOTHING_CHANGED,
@@ -74,11 +76,11 @@ class TableReader:
                 snapshot=snapshot,
             )
 
-    def at(self, snapshot: int, suffix: str = "") -> DataFrame:
+    def at(self, snapshot: Head, suffix: str = "") -> DataFrame:
         """The whole table as of a snapshot, or its metadata table of that name."""
-        return self.session.read.option("snapshot-id", str(snapshot)).table(f"{self.name}{suffix}")
+        return self.session.read.option("snapshot-id", snapshot).table(f"{self.name}{suffix}")
 
-    def rows(self, snapshot: int) -> DataFrame:
+    def rows(self, snapshot: Head) -> DataFrame:
         """The rows of the range as of a snapshot."""
         frame = self.at(snapshot)
         if not isinstance(self.partitions, PartitionRange):
@@ -106,17 +108,17 @@ class TableReader:
         call = f"`{self.catalog}`.system.{_FUNCTIONS[axis.grain]}(`{axis.column.replace('`', '``')}`)"
         return sf.expr(f"unix_date({call})" if axis.grain is Grain.DAY else call)
 
-    def columns(self, snapshot: int | None = None) -> tuple[Column, ...]:
+    def columns(self, snapshot: Head | None = None) -> tuple[Column, ...]:
         """The columns as of a snapshot, or as they are now."""
         table = self.iceberg()
         schema = table.schema()
-        if snapshot is not None and table.snapshot(snapshot).schemaId() is not None:
-            schema = table.schemas().get(table.snapshot(snapshot).schemaId())
+        if snapshot is not None and table.snapshot(snapshot_of(snapshot)).schemaId() is not None:
+            schema = table.schemas().get(table.snapshot(snapshot_of(snapshot)).schemaId())
         return tuple(Column(c.fieldId(), c.name(), c.type().toString(), c.isRequired()) for c in schema.columns())
 
-    def summary(self, snapshot: int, key: str) -> str | None:
+    def summary(self, snapshot: Head, key: str) -> str | None:
         """A property of a snapshot."""
-        value = self.iceberg().snapshot(snapshot).summary().get(key)
+        value = self.iceberg().snapshot(snapshot_of(snapshot)).summary().get(key)
         return None if value is None else str(value)
 
     def axis_fields(self, axis: TimeAxis) -> list[str]:

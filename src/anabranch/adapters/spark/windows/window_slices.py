@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.live import live_batches
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.spark.decode.decode import EVENT_TIME, REASON, TOMBSTONE, bad_of, decode, events_of
 from anabranch.adapters.spark.transform.output_rows import WINDOW as ORIGIN
 from anabranch.adapters.spark.transform.output_rows import align
@@ -134,7 +135,7 @@ class WindowSliceWriter(SparkSliceWriter):
         table = self.catalog.open().load_table(self.plan.target.table)
         batches = [
             (partition, *offsets, batch.late_before)
-            for batch in live_batches(table, self.plan.target.base, self.plan.pipeline)
+            for batch in live_batches(table, snapshot_of(self.plan.target.base), self.plan.pipeline)
             for partition, offsets in batch.offsets.items()
         ]
         told = self.spark.createDataFrame(batches, "p int, since bigint, until bigint, late_before bigint")

@@ -142,7 +142,7 @@ class AppendSliceWriter(SparkSliceWriter):
             raise
         said = self._said(slice_, staging, ledger)
         with self._explained(slice_):
-            snapshot = self._land(lambda: written.files.commit(staging.branch, said), slice_, staging)
+            snapshot = self._land(lambda: written.files.commit(staging.name, said), slice_, staging)
         return SliceDone(snapshot, ledger)
 
     def _kind(self) -> Column:

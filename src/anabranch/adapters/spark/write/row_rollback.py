@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.iceberg.later_rows import Scratch
+from anabranch.adapters.iceberg.refs import after_tag
 from anabranch.adapters.spark.session.jvm import jvm_death_reported
 from anabranch.adapters.spark.write.clustering import CLUSTERED
 from anabranch.adapters.spark.write.target_table import spark_name
@@ -38,13 +39,13 @@ class LaterRowsOfRange:
     def _write(self, staging: Staging, scratch: Scratch) -> None:
         name = spark_name(self.catalog, self.table)
         now = self._range(self.spark.read.option("snapshot-id", scratch.head).table(name), staging)
-        then = self._range(self.spark.read.option("tag", staging.after).table(name), staging)
+        then = self._range(self.spark.read.option("tag", after_tag(staging.run)).table(name), staging)
         gone = then.exceptAll(now).limit(1).count()
         if gone:
             raise RowsGoneError(
                 f"Rows that the promotion added to {self.table} were changed or deleted since.",
                 state="Production is as it was before this command.",
-                hint=f"compare with the tag {staging.after}, and decide by hand what is to stay",
+                hint=f"compare with the tag {after_tag(staging.run)}, and decide by hand what is to stay",
                 table=self.table,
             )
         later = now.exceptAll(then)

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
-from anabranch.adapters.iceberg.target import HistoryGoneError, IcebergTarget
+from anabranch.adapters.iceberg.table import HistoryGoneError
+from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.kafka.log_scan import ScanPace
 from anabranch.adapters.kafka.slice_gaps import SliceGaps
@@ -46,6 +47,7 @@ from anabranch.replay.ledger import UNSTAGED, Account, LedgerError, settle
 from anabranch.replay.replayer import SliceDone, SlicePhase, SliceProgress
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 PartitionCounts = Mapping[int, Mapping[str, int]]
 
@@ -135,7 +137,7 @@ class SparkSliceWriter:
     def _merge(self, slice_: Slice, staging: Staging, decoded: DataFrame, read: PartitionCounts) -> SliceDone:
         """What the slice changes by key, merged into the state that the branch has."""
         table = spark_name(self.catalog, self.plan.target.table)
-        branch = f"{table}.`branch_{staging.branch}`"
+        branch = f"{table}.`branch_{staging.name}`"
         keyed = KeyedChanges(self.pipeline.spec, self.transform, self.spark.table(table).schema)
         with materialized(keyed.of(decoded, self.spark.table(branch))) as changes:
             keyed.require_sound(changes)
@@ -283,13 +285,13 @@ class SparkSliceWriter:
             props.LEDGER: json.dumps(ledger.document(), separators=(",", ":")),
         }
 
-    def _commit(self, rows: DataFrame, slice_: Slice, staging: Staging, ledger: SliceLedger) -> int:
+    def _commit(self, rows: DataFrame, slice_: Slice, staging: Staging, ledger: SliceLedger) -> Head:
         said = self._said(slice_, staging, ledger)
         options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in said.items()}}
-        branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.branch}`"
+        branch = f"{spark_name(self.catalog, self.plan.target.table)}.`branch_{staging.name}`"
         return self._land(rows.writeTo(branch).options(**options).append, slice_, staging)
 
-    def _land(self, commit: Callable[[], None], slice_: Slice, staging: Staging) -> int:
+    def _land(self, commit: Callable[[], None], slice_: Slice, staging: Staging) -> Head:
         """The snapshot that the slice's one commit has made."""
         self._steps[slice_.id] = SlicePhase.COMMIT
         reach("slice.commit.before")
@@ -304,7 +306,7 @@ class SparkSliceWriter:
         reach("slice.commit.after")
         return self._require_landed(slice_, staging)
 
-    def _require_landed(self, slice_: Slice, staging: Staging) -> int:
+    def _require_landed(self, slice_: Slice, staging: Staging) -> Head:
         snapshot = self._landed(slice_, staging)
         if snapshot is None:
             raise SliceFailedError(
@@ -315,13 +317,13 @@ class SparkSliceWriter:
             )
         return snapshot
 
-    def _landed(self, slice_: Slice, staging: Staging) -> int | None:
+    def _landed(self, slice_: Slice, staging: Staging) -> Head | None:
         target = IcebergTarget(self.catalog.open(), self.plan.target.table)
         try:
-            staged = target.staged(staging.branch, staging.root or self.plan.staging_base)
+            staged = target.staged_slices(staging.name, staging.root or self.plan.staging_base)
         except HistoryGoneError:
             return None
-        return next((each.snapshot for each in staged if each.slice_id == slice_.id), None)
+        return next((each.head for each in staged if each.slice_id == slice_.id), None)
 
     @contextmanager
     def _explained(self, slice_: Slice) -> Iterator[None]:
