@@ -7,12 +7,11 @@ from typing import Any
 
 from anabranch.gates.facts import GateFacts
 from anabranch.gates.gate import Judgement, aged, failed, judged, unknown, untested
+from anabranch.plan.forecast.pricing import REHEARSED
 
 NAME = "cost"
 KIND = "cost"
 """Evidence of an estimate: `amount`, `currency` and `rests_on`, of `plan/<hash>`."""
-REHEARSED = "a rehearsal"
-"""What an estimate rests on whose quantities were measured. Any other rests on the price book's assumptions."""
 ESTIMATE = "anabranch cost -f CONTRACT"
 
 
