@@ -60,7 +60,7 @@ class Team:
         error = refusal(lambda *_: self.promoted_by(who, now), self.run, Onlooker())
         self.shop.require(self.shop.former())
         assert self.run.run.state in (State.VALIDATED, State.ROLLED_BACK)
-        assert "Production is as before" in error.state
+        assert "Production unchanged" in error.state
         return error.code
 
 

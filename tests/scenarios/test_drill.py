@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from anabranch.app.backfill import submit
-from anabranch.app.drill import Drill
+from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.drill import build_drill
 from anabranch.cli.main import main
 from anabranch.contract.load import load_pipelines
+from anabranch.readiness.drill import Drill
 from anabranch.readiness.drill_report import DrillReport, history
 from anabranch.runs.run import RangeHeldError
 from anabranch.runs.states import Event, State
@@ -25,8 +26,8 @@ pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
 HOUR = timedelta(hours=1)
 
 
-def drill(shop: Shop) -> Drill:
-    return Drill(
+def drill(shop: Shop) -> Drill[BackfillRun]:
+    return build_drill(
         shop.project_context, shop.store, load_pipelines(shop.project_context.loaded)["orders"], shop.again, "ann"
     )
 

@@ -33,7 +33,7 @@ def test_red_gates_stop_a_replay_and_a_promotion_and_the_way_back_is_gone_first(
     run.gates.override("side-effects", "the mailer is off")
     shop.apply(run)
     reside(shop, "us")
-    with pytest.raises(GateClosedError, match="the target says us"):
+    with pytest.raises(GateClosedError, match="the target is in us"):
         shop.promote(run)
     assert shop.store.reader.run(run.run_id).state is State.VALIDATED
     assert shop.rows() == before

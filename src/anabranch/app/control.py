@@ -1,4 +1,4 @@
-"""The control of a backfill: the code that production was made by, found when planning and replayed beside the fix."""
+"""The control of a backfill: the code that wrote production, found when planning and replayed beside the fix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from anabranch.plan.request import BackfillRequest
 
 
 def with_control(backfill: Backfill, *, wanted: bool) -> Backfill:
-    """The contract as if it asked for a control, where the command does: so the contract on record says it too."""
+    """The contract with a control, if the command asks for one: so that the recorded contract has it."""
     if not wanted or backfill.spec.control is not None:
         return backfill
     return backfill.model_copy(update={"spec": backfill.spec.model_copy(update={"control": Control()})})
 
 
 def pin_control(project_context: ProjectContext, request: BackfillRequest, plan: Plan, tables: Catalog) -> str | None:
-    """The digest of the code to replay beside the corrected one, if it can be compared; None: none was asked for."""
+    """The digest of the control's code; None: no control was requested. Raises if it can't be compared."""
     wanted = request.backfill.spec.control
     if wanted is None:
         return None

@@ -1,4 +1,4 @@
-"""Finds the states of a stream by name, live's kept checkpoints and those of runs, and compares two of them."""
+"""Finds checkpoints of a stream by name, live's and those of runs, and compares two of them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def compare_by_name(project_context: ProjectContext, pipeline: Pipeline, a: str,
 
 
 def find_pair(project_context: ProjectContext, pipeline: Pipeline, a: str, b: str) -> tuple[Held, Held]:
-    """Both states. That of a run is taken where the other one stands, if the run has been there; else its last."""
+    """Both states. A run's is taken at the other's position, if the run has a batch there; otherwise its last."""
     ours, theirs = _states(project_context, pipeline, a), _states(project_context, pipeline, b)
     alike = [(one, other) for one in ours for other in theirs if one.place == other.place]
     return alike[-1] if alike else (ours[-1], theirs[-1])
 
 
 def _states(project_context: ProjectContext, pipeline: Pipeline, name: str) -> list[Held]:
-    """All that is held under this name, oldest first."""
+    """All batches under this name, oldest first."""
     kept = KeptCheckpoints.of(project_context.state, pipeline.metadata.name)
     found = kept.find(name)
     if found is not None:
@@ -42,10 +42,10 @@ def _states(project_context: ProjectContext, pipeline: Pipeline, name: str) -> l
     folder = newest_epoch(stream_place(project_context, name)) if Path(name).name == name else None
     if folder is None or not batches_done(folder):
         raise CheckpointUnknownError(
-            f"There is no state of a stream by the name {name!r} for {pipeline.metadata.name}.",
+            f"Pipeline {pipeline.metadata.name} has no stream checkpoint {name!r}.",
             state=NOTHING_CHANGED,
-            hint=f"name a checkpoint of the stream that `anabranch checkpoints {pipeline.metadata.name}` lists, "
-            "or a stream-faithful run that is not closed",
+            command=f"anabranch checkpoints {pipeline.metadata.name}",
+            hint="Name a stream checkpoint that the command lists, or a stream-faithful run that is not closed",
             name=name,
         )
     return [_held(name, folder, batch, pipeline) for batch in batches_done(folder)]

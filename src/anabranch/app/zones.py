@@ -1,4 +1,4 @@
-"""The zone map of one pipeline: built from its topic where zones are missing, and shown. Only building needs a JVM."""
+"""The zone map of one pipeline: shows it, and builds missing zones from its topic. Only building needs a JVM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OFFSETS_AT_ONCE = 1_000_000
-"""Counted by one job and written by one commit: what a build that is ended loses at most."""
+"""Counted by one job and written by one commit: at most so much is lost when a build is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ class PipelineZones:
         return IcebergZones(self.project_context.catalog.open(), self.loaded.pipeline.spec.target.table)
 
     def offsets(self) -> Offsets:
-        """What of the topic can be read now."""
+        """The readable offsets of the topic."""
         return offset_ranges(self.project_context.kafka.client(self.client_id), self.topic)
 
     def summary(self) -> tuple[Covered, ...]:
-        """Of the map as it is. A catalog that was never used holds none, and is not made by looking."""
+        """Of the map as it is. A catalog that was never used has none, and is not created by this."""
         return summarise(self.offsets(), self.map.zones(self.key) if was_used(self.project_context) else ())
 
     def missing(self, *, anew: bool = False) -> tuple[Slice, ...]:
-        """What is to be counted: what no zone counts, or everything."""
+        """The slices to count: those that no zone covers, or all."""
         counted = {} if anew else self.map.counted(self.key)
         uncounted: dict[int, Intervals] = {
             partition: without(union([each]), counted.get(partition, ())) for partition, each in self.offsets().items()
@@ -66,14 +66,14 @@ class PipelineZones:
         return cut({partition: each for partition, each in uncounted.items() if each}, OFFSETS_AT_ONCE)
 
     def build(
-        self, pieces: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None
+        self, slices: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None
     ) -> None:
-        """Count these and write their zones, piece by piece: ended in the middle, the next build goes on."""
+        """Count these and write their zones, slice by slice: after an interruption the next build resumes."""
         from anabranch.adapters.spark.source.zone_counter import SparkZoneCounter
 
         spark = spark or self.project_context.spark(self.client_id)
         kafka, spec = self.project_context.kafka, self.loaded.pipeline.spec
         counter = SparkZoneCounter(spark, kafka, spec, self.topic, self.client_id)
-        for slice_ in pieces:
+        for slice_ in slices:
             self.map.add(self.key, counter.count(slice_))
             done(slice_)

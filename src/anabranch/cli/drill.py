@@ -55,7 +55,7 @@ def run(
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import BackfillRun, operator
-    from anabranch.app.drill import Drill
+    from anabranch.app.drill import build_drill
     from anabranch.app.project_context import open_project
     from anabranch.cli.watching import Watching, watching
     from anabranch.errors import ExitCode
@@ -75,7 +75,7 @@ def run(
             screen.enter_context(progress.shown())
             return progress
 
-        exercise = Drill(project_context, store, loaded, take, operator()[1])
+        exercise = build_drill(project_context, store, loaded, take, operator()[1])
         found = exercise(watch, datetime.now(timezone.utc))
     emit(found.document(), output, lambda console: _answers(console, found))
     stderr().print(f"next      anabranch drill history {pipeline}", markup=False)

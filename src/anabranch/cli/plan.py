@@ -14,7 +14,7 @@ from anabranch.plan.slices import SIZE_IN_WORDS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.app.forecast import BackfillForecast
+    from anabranch.plan.forecast.pricing import BackfillForecast
     from anabranch.plan.planner import Planned
     from anabranch.promote.capabilities import Capabilities
 

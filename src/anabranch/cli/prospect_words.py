@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anabranch.project.quantities import format_duration, format_moment
 
 if TYPE_CHECKING:
-    from anabranch.app.forecast import BackfillForecast
+    from anabranch.plan.forecast.pricing import BackfillForecast
     from anabranch.plan.forecast.schedule import Forecast
 
 

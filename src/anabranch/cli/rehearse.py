@@ -13,7 +13,7 @@ from anabranch.cli.place import ContextName, ProjectFolder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anabranch.app.forecast import BackfillForecast
+    from anabranch.plan.forecast.pricing import BackfillForecast
     from anabranch.plan.forecast.rehearsed import Rehearsed
     from anabranch.plan.planner import Planned
 

@@ -1,4 +1,4 @@
-"""Red gates that a replay went on with because little depends on it. Each acknowledgement is an audit record."""
+"""Acknowledgements of red gates that a small replay proceeds with. Each is an audit record."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Acknowledgement:
     reason: str
     at: datetime
     words: str
-    """What the gate said when it was acknowledged."""
+    """The gate's words when it was acknowledged."""
     automatic: bool
-    """Whether the context acknowledges red gates by itself."""
+    """Whether the context acknowledged it, and no person."""
 
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "at": instant_text(self.at)}
@@ -41,7 +41,7 @@ def record_acknowledgement(
     run_id: str | None,
     automatic: bool,
 ) -> Mapping[str, Acknowledgement]:
-    """Put these red gates on record as acknowledged: for one run, or with none for every run of this contract."""
+    """Record these red gates as acknowledged: for one run, or without one for every run of this contract."""
     red = {each.gate: each.words for each in gates}
     details = {"red": red, "reason": reason, "contract": contract, "automatic": automatic}
     return _read(writer.record_act(ACTION, actor=by, run_id=run_id, details=details))

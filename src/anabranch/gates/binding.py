@@ -1,4 +1,4 @@
-"""What each kind of evidence is bound to: it counts for a backfill only where all of that is the same. Pure.
+"""What each kind of evidence is bound to: it counts for a backfill only while all of it is the same. Pure.
 
 | evidence      | measured of                | counts as long as these are the same                        |
 |---------------|----------------------------|-------------------------------------------------------------|
@@ -28,7 +28,7 @@ from anabranch.plan.plan import Plan
 class Binding:
     subject: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else must be the same, plain JSON values; evidence carries it under this name."""
+    """What else must be the same, plain JSON values; stored with the evidence under this name."""
 
     def holds(self, evidence: Evidence) -> bool:
         if evidence.subject != self.subject:
@@ -50,7 +50,7 @@ def of_schema(plan: Plan, *, reading: str) -> Binding:
 
 
 def of_rollback(plan: Plan, *, table: str, schema: str, spec: int) -> Binding:
-    """Another table under the name, other columns or another partitioning: another way back."""
+    """A table recreated under the name, with other columns or partitions, has to be rehearsed again."""
     return Binding(f"table/{plan.target.table}", {"plan": plan.hash, "table": table, "schema": schema, "spec": spec})
 
 

@@ -1,4 +1,4 @@
-"""What was measured, of which subject, when, by whom, and how long that counts. Kept in the audit chain."""
+"""Measurements with their subject, time, author and validity. Stored in the audit chain."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ACTION = "evidence."
 @dataclass(frozen=True)
 class Evidence:
     kind: str
-    """What was measured, such as `rehearsal` or `rollback`."""
+    """The kind of measurement, such as `rehearsal` or `rollback`."""
     subject: str
     """Of what: `plan/…` or `contract/<hash>`, `table/…` or `pipeline/<name>`, `topic/<uuid>`, `cluster/<id>`."""
     at: datetime
     good_until: datetime | None
-    """None: as long as its subject, which is then something that never changes."""
+    """None: without end, since its subject never changes."""
     by: str
     found: Mapping[str, object]
-    """The figures themselves, plain JSON values."""
+    """The figures, plain JSON values."""
 
     def counts(self, now: datetime) -> bool:
         return self.good_until is None or now < self.good_until
@@ -42,7 +42,7 @@ def keep_evidence(
     good_until: datetime | None,
     run_id: str | None = None,
 ) -> Evidence:
-    """Put a measurement on record. It is never changed; a later one of the same kind and subject replaces it."""
+    """Record a measurement. It is never changed; a later one of the same kind and subject replaces it."""
     details = {
         "subject": subject,
         "good_until": None if good_until is None else instant_text(good_until),
@@ -52,7 +52,7 @@ def keep_evidence(
 
 
 def newest_evidence(reader: RunReader, kind: str, subject: str) -> Evidence | None:
-    """The last measurement of this kind and subject, whether it still counts or not."""
+    """The last measurement of this kind and subject, valid or not."""
     return newest_of(reader.audit(action=f"{ACTION}{kind}"), subject)
 
 

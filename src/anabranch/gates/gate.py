@@ -1,4 +1,4 @@
-"""What a gate is: it looks at facts, and says how far something is known, who answers for it and what is to be done."""
+"""A gate judges facts: its colour, the reason, who is responsible, and what turns it green."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anabranch.gates.evidence import Evidence
 from anabranch.gates.facts import GateFacts
 from anabranch.runs.canonical import instant_text
 
-CLUSTER_OWNER = "whoever runs the Kafka cluster"
+CLUSTER_OWNER = "the operator of the Kafka cluster"
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class Judgement:
     colour: Colour
     words: str
     owner: str
-    """Who answers for it."""
+    """Who is responsible."""
     at: datetime
-    """When what it rests on was measured."""
+    """When its evidence was measured, or the observation was made."""
     figures: Mapping[str, object] = field(default_factory=dict)
-    """What was measured, plain JSON values."""
+    """The measurements, plain JSON values."""
     to_green: str = ""
-    """What turns it green; empty if it is."""
+    """The command or the action that turns it green; empty if it is green."""
     failed: bool = False
     """Of a red gate: whether a check failed. Otherwise the answer is unknown."""
     good_until: datetime | None = None
-    """None: it is looked at anew each time."""
+    """None: it is observed again each time."""
 
     @property
     def cause(self) -> str | None:
@@ -62,7 +62,7 @@ class Gate(Protocol):
 
 @dataclass(frozen=True)
 class GateFinding:
-    """One thing that a gate has to say; the worst of several is its colour."""
+    """One reason of a gate; the worst of several is its colour."""
 
     colour: Colour
     words: str
@@ -81,7 +81,7 @@ def unknown(words: str, to_green: str) -> GateFinding:
 
 
 def untested(words: str, to_green: str) -> GateFinding:
-    """Yellow: a design is there, and no test of it counts."""
+    """Yellow: designed or declared, and no valid test of it."""
     return GateFinding(Colour.YELLOW, words, to_green)
 
 
@@ -94,18 +94,18 @@ def judged(
     at: datetime,
     figures: Mapping[str, object] | None = None,
 ) -> Judgement:
-    """The gate by what was found against it, worst first; `otherwise` are its words if nothing was."""
+    """The gate by its findings, worst first; `otherwise` are its words without any."""
     order = (Colour.RED, Colour.YELLOW, Colour.GREEN)
-    told = sorted(findings, key=lambda each: (order.index(each.colour), not each.failed))
+    ordered = sorted(findings, key=lambda each: (order.index(each.colour), not each.failed))
     return Judgement(
         gate,
-        told[0].colour if told else Colour.GREEN,
-        "; ".join(each.words for each in told) or otherwise,
+        ordered[0].colour if ordered else Colour.GREEN,
+        "; ".join(each.words for each in ordered) or otherwise,
         owner,
         at,
         dict(figures or {}),
-        "; ".join(each.to_green for each in told if each.to_green),
-        failed=any(each.failed for each in told),
+        "; ".join(each.to_green for each in ordered if each.to_green),
+        failed=any(each.failed for each in ordered),
     )
 
 
@@ -115,12 +115,12 @@ def never_measured(gate: str, words: str, *, owner: str, at: datetime, to_green:
 
 
 def aged(judgement: Judgement, evidence: Evidence, now: datetime, again: str) -> Judgement:
-    """What rests on evidence, by its age: what was good and is old is no longer tested; what failed still has.
+    """The judgement by the age of its evidence: expired evidence of a pass is yellow, and of a failure still red.
 
-    So that nobody passes a red gate by waiting.
+    Otherwise a red gate could be passed by waiting.
     """
     fresh = replace(judgement, at=evidence.at, good_until=evidence.good_until)
     if evidence.counts(now) or judgement.colour is Colour.RED:
         return fresh
-    old = f"{judgement.words} (measured {evidence.at:%Y-%m-%d %H:%M}, too long ago)"
+    old = f"{judgement.words} (expired: measured {evidence.at:%Y-%m-%d %H:%M} UTC)"
     return replace(fresh, colour=Colour.YELLOW, words=old, to_green=judgement.to_green or again)

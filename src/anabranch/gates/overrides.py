@@ -1,4 +1,4 @@
-"""Red gates that somebody has answered for by name. An override is an audit record: it is shown ever after."""
+"""Gates overridden by name. An override is an audit record, and is always shown with the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GateOverride:
     at: datetime
     colour: str
     words: str
-    """How the gate stood when it was overridden."""
+    """The gate's words when it was overridden."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -47,13 +47,13 @@ def keep_override(
     colour: str,
     words: str,
 ) -> GateOverride:
-    """Put it on record: for one run, or with none for every run of this very contract."""
+    """Record it: for one run, or without one for every run of this contract."""
     details = {"gate": gate, "reason": reason, "contract": contract, "colour": colour, "words": words}
     return _read(writer.record_act(ACTION, actor=by, run_id=run_id, details=details))
 
 
 def overrides_of(reader: RunReader, *, run_id: str | None, contract: str) -> Mapping[str, GateOverride]:
-    """What counts for a run, or for a contract that has none yet; by gate, the last word of each."""
+    """By gate, the last override that counts for a run, or for a contract that has none yet."""
     return fold_overrides(reader.audit(action=ACTION), run_id=run_id, contract=contract)
 
 
@@ -68,5 +68,7 @@ def fold_overrides(records: Iterable[AuditRecord], *, run_id: str | None, contra
 
 
 def _read(record: AuditRecord) -> GateOverride:
-    said = json.loads(record.details)
-    return GateOverride(said["gate"], record.actor, said["reason"], instant(record.at), said["colour"], said["words"])
+    details = json.loads(record.details)
+    return GateOverride(
+        details["gate"], record.actor, details["reason"], instant(record.at), details["colour"], details["words"]
+    )

@@ -59,12 +59,12 @@ class Scorecard:
     judgements: tuple[Judgement, ...]
     overrides: Mapping[str, GateOverride]
     plan: str
-    """The hash of what was judged."""
+    """The plan's hash."""
     run: str | None
     at: datetime
     stakes: Stakes
     acknowledgements: Mapping[str, Acknowledgement] = field(default_factory=dict)
-    """By gate, those on record. `stakes` says whether one counts."""
+    """By gate. `stakes` decides whether one counts."""
 
     @property
     def colour(self) -> Colour:
@@ -111,7 +111,7 @@ class Scorecard:
         }
 
     def short_of_green(self, gates: Collection[str]) -> tuple[Judgement, ...]:
-        """Those of these gates that are not green, and that nobody has answered for."""
+        """Those of these gates that are neither green nor overridden."""
         return tuple(
             each
             for each in self.judgements
@@ -144,7 +144,7 @@ def score(
     stakes: Stakes,
     acknowledgements: Mapping[str, Acknowledgement],
 ) -> Scorecard:
-    """Every gate is judged, so that one look shows all that is wrong."""
+    """Judge every gate, so that one scorecard shows all that is wrong."""
     judgements = tuple(gate(facts) for gate in GATES.values())
     return Scorecard(judgements, overrides, facts.plan.hash, facts.run, facts.now, stakes, acknowledgements)
 
@@ -156,22 +156,27 @@ def require_open(card: Scorecard, *, state: str, green: Collection[str] = ()) ->
         return
     first = next(iter(against.values()))
     names = " and ".join(against)
-    one = f"Gate {names} is" if len(against) == 1 else f"Gates {names} are"
+    blocked = f"Gate {names} blocks" if len(against) == 1 else f"Gates {names} block"
     details = "; ".join(f"{each.gate} is {each.colour.value}: {each.words}" for each in against.values())
     unknown = any(each.cause == "unknown" for each in against.values())
     subject = card.run or "-f CONTRACT"
     raise GateClosedError(
-        f"{one} not passed: {details}." + (f" Here {card.stakes.words}." if unknown else ""),
+        f"{blocked} the run: {details}." + (f" {_capitalised(card.stakes.words)}." if unknown else ""),
         state=state,
-        hint=f"{first.to_green}; or, on record under your name, `{_way_through(card, against, subject)}`",
+        command=_way_through(card, against, subject),
+        hint=f"To turn {first.gate} green: {first.to_green}. To proceed without that, on record under your name",
         gates=[each.document() for each in against.values()],
         stakes=card.stakes.document(),
     )
 
 
 def _way_through(card: Scorecard, against: Mapping[str, Judgement], subject: str) -> str:
-    """The command by which somebody answers for what blocks."""
+    """The command that acknowledges or overrides what blocks."""
     overridden = [each.gate for each in against.values() if not may_be_acknowledged(each, card.stakes)]
     if not overridden:
         return f'anabranch gates acknowledge {subject} --reason "…"'
     return f'anabranch gates override {overridden[0]} {subject} --reason "…"'
+
+
+def _capitalised(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"

@@ -2,7 +2,7 @@
 
 A gate is red because a check failed, or because its answer is unknown. A failed check blocks every replay. An unknown
 answer blocks a replay that is high-volume or business-critical, in a context that enforces gates; a small one passes
-there once somebody has acknowledged it by name, and where gates are not enforced it is acknowledged automatically.
+there once a person has acknowledged it by name, and where gates are not enforced it is acknowledged automatically.
 An override by name passes any gate.
 """
 
@@ -21,7 +21,7 @@ DRILL_LABEL = "anabranch-drill"
 
 @dataclass(frozen=True)
 class Stakes:
-    """What depends on one replay, and whether its context enforces gates for it."""
+    """The size and the importance of one replay, and whether its context enforces gates."""
 
     enforced: bool
     basis: str
@@ -56,7 +56,7 @@ def stakes_of(
     bytes_: int | None,
     limit: HighVolume,
 ) -> Stakes:
-    """Of a replay that reads so many offsets and bytes. Bytes that nobody has measured count as too many."""
+    """Of a replay that reads so many offsets and bytes. An unknown number of bytes counts as high-volume."""
     high = []
     if business_critical:
         high.append("the pipeline is business-critical")
@@ -71,15 +71,15 @@ def stakes_of(
 
 
 def drilled(stakes: Stakes, records: int, limit: HighVolume) -> Stakes:
-    """Of a drill's replay, which is never promoted: it measures what is unknown, so that must not block it.
+    """Of a drill's replay, which is never promoted: it measures the unknown answers, so they do not block it.
 
-    One that reads more than the limit is held to it like any other.
+    A drill that reads more records than the limit is treated as any other replay.
     """
     return stakes if records > limit.records else replace(stakes, enforced=False, basis="a drill is never promoted")
 
 
 def may_be_acknowledged(judgement: Judgement, stakes: Stakes) -> bool:
-    """Whether a red gate passes on an acknowledgement: its answer is unknown, and little depends on it."""
+    """Whether a red gate passes on an acknowledgement: its answer is unknown, and the replay is small."""
     return judgement.colour is Colour.RED and not judgement.failed and not stakes.unknown_blocks
 
 

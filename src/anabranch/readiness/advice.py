@@ -1,4 +1,4 @@
-"""Whether to backfill at all: the four ways to deal with wrong rows, and which of them to take, and why. Pure."""
+"""Whether to backfill at all: four ways to deal with wrong rows, the recommended one, and the reason. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from anabranch.project.quantities import roughly
 from anabranch.readiness.incident import Incident, LiveCode, Money, Price, Usage, no_price
 
 FEW_EVENTS = 1000
-"""As many as somebody can write and have read over by somebody else."""
+"""As many as one person can write and another can review."""
 FEW_PER_RECORD = 100
-"""Compensating is worth it where a replay reads at least so many records for each wrong row."""
+"""Compensating is worth it if a replay reads at least so many records for each wrong row."""
 HEADROOM_PER_TIME = 2
 """Retention should leave twice as long as the replay takes, or it may overtake it."""
 
@@ -33,7 +33,7 @@ class Option:
     time: timedelta | None
     cost: Money | None
     effect: str
-    """On those who read the topic and the table."""
+    """On the readers of the topic and the table."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -52,7 +52,7 @@ class Advice:
     recommended: Way
     reason: str
     first: tuple[str, ...]
-    """What has to be done before, whichever way is taken."""
+    """What to do first, whichever way is taken."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -73,24 +73,24 @@ def _choose(damage: Incident, options: dict[Way, Option]) -> tuple[Way, str]:
     backfill, refresh = options[Way.BACKFILL], options[Way.REFRESH]
     possible = {way for way, option in options.items() if option.obstacle is None}
     if damage.share is not None and damage.share <= damage.tolerable:
-        return Way.ACCEPT, f"{_wrong(damage)} wrong, which its readers can live with"
+        return Way.ACCEPT, f"{_wrong(damage)} wrong, which is within the share that its readers tolerate"
     if Way.COMPENSATE in possible and _few(damage):
         return Way.COMPENSATE, (
-            f"{_wrong(damage)} wrong, and a replay would read {damage.records:,} records for them; an event for each "
-            "puts its row right"
+            f"{_wrong(damage)} wrong, and a replay would read {damage.records:,} records for them; one event corrects "
+            "each row"
         )
     if Way.BACKFILL in possible and (_in_time(damage, backfill.time) or Way.REFRESH not in possible):
         return (
             Way.BACKFILL,
-            "the topic still has every record of the range, and the rows change in one commit, with a way back",
+            "the topic still has every record of the range; the rows change in one commit that can be rolled back",
         )
     if damage.archive is not None:
         why = backfill.obstacle or "Retention may overtake a replay of the topic."
         return Way.REFRESH, f"{why} {damage.archive.table} has the raw records."
     if Way.COMPENSATE in possible:
-        return Way.COMPENSATE, f"{backfill.obstacle} Events that take the wrong rows back are what is left."
+        return Way.COMPENSATE, f"{backfill.obstacle} Compensating events are the only way left."
     return Way.ACCEPT, (
-        f"{backfill.obstacle} {refresh.obstacle}; tell the readers of {damage.table} which rows not to rely on"
+        f"{backfill.obstacle} {refresh.obstacle}; tell the readers of {damage.table} which rows are wrong"
     )
 
 
@@ -99,14 +99,16 @@ def _first(damage: Incident, recommended: Way) -> tuple[str, ...]:
     live = f"anabranch live stop {damage.pipeline}; anabranch live start {damage.pipeline}"
     if recommended is not Way.ACCEPT and damage.live is LiveCode.THE_SAME:
         found.append(
-            f"mend the transform: the code on disk is what wrote {damage.table}, and gives the same rows again "
-            "(unless what was wrong lay outside it)"
+            f"fix the transform: the code on disk wrote {damage.table}, and a replay by it gives the same rows "
+            "(unless the cause is outside of the code)"
         )
     if damage.live is LiveCode.NOT_RESTARTED:
-        found.append(f"restart live with the code on disk, or it goes on writing by the former one: {live}")
+        found.append(f"restart live with the code on disk; until then it writes wrong rows by its former code: {live}")
     in_time = _in_time(damage, _replay_time(damage))
     if recommended is Way.BACKFILL and not in_time:
-        found.append("raise retention.ms of the topic now: its first records may go before the replay has read them")
+        found.append(
+            "raise retention.ms of the topic now: its first records may be deleted before the replay has read them"
+        )
     return tuple(found)
 
 
@@ -114,10 +116,12 @@ def _backfill(damage: Incident, price: Price) -> Option:
     time = _replay_time(damage)
     usage = Usage(broker_bytes=damage.bytes or 0, seconds=0.0 if time is None else time.total_seconds())
     known = damage.bytes is not None and time is not None and damage.obstacle is None
-    beside = ", not touched but on the same brokers" if damage.readers.others else ""
+    beside = (
+        "; the replay does not change their offsets, but reads from the same brokers" if damage.readers.others else ""
+    )
     effect = (
-        f"readers of {damage.table} see the rows before or the rows after, never a mix; whoever reads it as a stream "
-        f"stops at that commit and has to be told; {damage.readers.of_the_topic()}{beside}"
+        f"readers of {damage.table} see the rows before or after the commit, never a mix; streaming readers of the "
+        f"table stop at that commit; {damage.readers.of_the_topic()}{beside}"
     )
     return Option(Way.BACKFILL, damage.obstacle, time, price(usage) if known else None, effect)
 
@@ -125,19 +129,19 @@ def _backfill(damage: Incident, price: Price) -> Option:
 def _compensate(damage: Incident, price: Price) -> Option:
     obstacle = None
     if damage.pipeline_class == "windowed":
-        obstacle = "Live has closed the windows of the range, and drops what comes later."
+        obstacle = "Live has closed the windows of the range, and drops late events."
     elif damage.affected is None:
-        obstacle = "Nobody has said which rows are wrong (--affected-rows)."
+        obstacle = "The number of wrong rows is unknown (--affected-rows)."
     how = {
-        "stateless": "wrong rows stay, with rows beside them that take them back: only readers who add up are helped",
-        "upsert": "the row of each key is replaced as live takes the events in",
-        "ordered": "each event is folded into its row: it must take back what the wrong one did",
+        "stateless": "wrong rows stay, and rows are added that offset them: this helps only readers that sum",
+        "upsert": "live replaces the row of each key as it reads the events",
+        "ordered": "live applies each event to its row: the event must offset the wrong one",
         "windowed": "none",
     }[damage.pipeline_class]
     time = None
     if damage.affected is not None and damage.rates is not None:
         time = timedelta(seconds=damage.affected / damage.rates.records_per_second)
-    everybody = "every reader of the topic gets these events too"
+    everybody = "every reader of the topic reads these events too"
     if damage.readers.others:
         everybody += f": {', '.join(each.group for each in damage.readers.others)}"
     seconds = 0.0 if time is None else time.total_seconds()
@@ -152,15 +156,15 @@ def _refresh(damage: Incident, price: Price) -> Option:
         time = timedelta(seconds=damage.archive.rows / damage.rates.records_per_second)
         cost = price(Usage(storage_bytes=damage.archive.bytes, seconds=time.total_seconds()))
     effect = (
-        f"readers of {damage.table} see one commit if it is one statement; it is made outside Anabranch, with no "
-        "ledger, no checks and no way back of ours, and what live writes into the range meanwhile is yours to keep"
+        f"readers of {damage.table} see one commit if it is one statement; it is made outside of Anabranch: no ledger, "
+        "no validation, no rollback, and rows that live commits into the range meanwhile are not protected"
     )
     obstacle = "No table with the raw records was named (--archive)."
     return Option(Way.REFRESH, obstacle if damage.archive is None else None, time, cost, effect)
 
 
 def _accept(damage: Incident) -> Option:
-    return Option(Way.ACCEPT, None, timedelta(), None, f"{_wrong(damage)} wrong, and stay so")
+    return Option(Way.ACCEPT, None, timedelta(), None, f"{_wrong(damage)} wrong, and stay wrong")
 
 
 def _replay_time(damage: Incident) -> timedelta | None:
@@ -183,7 +187,7 @@ def _in_time(damage: Incident, time: timedelta | None) -> bool:
 
 
 def _few(damage: Incident) -> bool:
-    """Only by class upsert does an event alone put a row right, and only if live takes it in by the code on disk."""
+    """Only in class upsert one event corrects a row, and only if live runs the code on disk."""
     return (
         damage.pipeline_class == "upsert"
         and damage.live in (LiveCode.FIXED, LiveCode.THE_SAME)

@@ -1,4 +1,4 @@
-"""The four questions of a readiness drill, answered from a real small replay that was measured. Pure.
+"""The four questions of a readiness drill, answered from the measurements of a small real replay. Pure.
 
 How far back can we go? Which offsets would that be? Who sees duplicates? Which metrics prove that we have caught up?
 """
@@ -23,21 +23,21 @@ from anabranch.runs.store import RunReader
 
 KIND = "drill"
 COUNTS_FOR = timedelta(days=30)
-"""How long a drill is believed. After that, people, code and data are no longer those that were drilled."""
+"""How long a drill is valid. After that, people, code and data may have changed."""
 
 TELLING_RECORDS = 100_000
-"""With fewer, a drill says how long it takes at all, and little about how fast it goes on."""
+"""With fewer, the time of a drill is mostly that of starting, and its rate does not predict a larger replay."""
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long each part took. What people take (detect, diagnose, fix) is declared by the topic's class."""
+    """How long each part took. The time of people (detect, diagnose, fix) is declared by the topic's class."""
 
     plan: float
     replay: float
-    """With Spark's start, if it was not running."""
+    """Includes Spark's start, if it was not running."""
     slices: float
-    """Of the replay, what the slices themselves took."""
+    """Of the replay, the slices alone."""
     validate: float
     close: float
 
@@ -48,30 +48,30 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Exercise:
-    """What was seen while a small range was replayed beside production, validated, and thrown away again."""
+    """Observations of a small range that was replayed beside production, validated and removed."""
 
     run: str
     plan: Plan
     pipeline_class: PipelineClass
     kept: TopicVerdict | None
-    """Of the topic; None: the audit did not find it."""
+    """The topic's retention; None: the audit did not find the topic."""
     isolation_held: bool
     group_fates: Mapping[str, str]
-    """What became of each consumer group while the run was under way."""
+    """By consumer group, what happened to it during the run."""
     readers: Readers
     lag_before: int | None
     lag_after: int | None
     accepted: bool
     checks: Mapping[str, str]
-    """Each check of the validation and its outcome."""
+    """By check of the validation, its outcome."""
     accounted: int
-    """Offsets whose fate the ledger tells."""
+    """Offsets that the ledger accounts for."""
     rows_before: int
     rows_after: int
     changed: bool
-    """Whether the replayed rows are others than the table's."""
+    """Whether the replayed rows differ from the table's."""
     same_code: bool | None
-    """Whether the code on disk has written all that the table has; None: not known."""
+    """Whether the code on disk wrote every live commit of the table; None: unknown."""
     seconds: Seconds
 
 
@@ -103,7 +103,7 @@ class DrillReport:
         return worst(each.colour for each in (*self.answers, self.recovery))
 
     def document(self) -> dict[str, Any]:
-        """Plain JSON values: what is printed, and kept as evidence."""
+        """Plain JSON values, printed and recorded as evidence."""
         return {
             "pipeline": self.pipeline,
             "run": self.run,
@@ -127,7 +127,7 @@ def history(reader: RunReader, pipeline: str) -> Sequence[Evidence]:
 def _how_far_back(seen: Exercise) -> Answer:
     question, kept = "How far back can we go?", seen.kept
     if kept is None:
-        return Answer(question, Colour.RED, f"not known: the cluster did not tell of {seen.plan.source.topic}", {})
+        return Answer(question, Colour.RED, f"unknown: the cluster does not show topic {seen.plan.source.topic}", {})
     back = "to the beginning of the topic" if kept.reach is None else f"{roughly(kept.reach)}, to {kept.oldest}"
     document = kept.document()
     figures = {name: document[name] for name in ("class", "demanded", "replay_from", "kept")}
@@ -154,14 +154,14 @@ def _which_offsets(seen: Exercise) -> Answer:
 def _who_sees_duplicates(seen: Exercise) -> Answer:
     held = seen.isolation_held
     words = (
-        "nobody: every consumer group is where its own members have brought it, and the run has put nothing on main"
+        "none: every consumer group was moved by its own members only, and the run committed nothing to main"
         if held
-        else "a group was moved or something was written to main that should not have been: see `groups`"
+        else "a consumer group was moved or main was written to by the run: see `groups`"
     )
     replaced = "is merged by key" if seen.plan.strategy.whole_table else "replaces its range"
     after = (
-        f"promoted, it {replaced} in one commit, so no row is there twice; who reads {seen.plan.target.table} as a "
-        f"stream stops at that commit; {seen.readers.of_the_topic()}"
+        f"a promotion {replaced} in one commit, so no row is duplicated; streaming readers of {seen.plan.target.table} "
+        f"stop at that commit; {seen.readers.of_the_topic()}"
     )
     figures = {"isolation_held": held, "groups": dict(seen.group_fates), "readers": seen.readers.document()}
     return Answer("Who sees duplicates?", Colour.GREEN if held else Colour.RED, f"{words}; {after}", figures)
@@ -169,13 +169,13 @@ def _who_sees_duplicates(seen: Exercise) -> Answer:
 
 def _what_proves_it(seen: Exercise) -> Answer:
     planned = offsets_in(seen.plan.source.ranges)
-    colour, words = Colour.GREEN, [f"the ledger tells the fate of {seen.accounted:,} of {planned:,} offsets"]
+    colour, words = Colour.GREEN, [f"the ledger accounts for {seen.accounted:,} of {planned:,} offsets"]
     if not seen.accepted or seen.accounted < planned:
         colour = Colour.RED
         words.append(f"failed: {', '.join(name for name, how in seen.checks.items() if how == 'failed')}")
     if seen.lag_after is None:
         colour = worst((colour, Colour.YELLOW))
-        words.append("live's lag is not known, as its consumer group has committed nothing")
+        words.append("live's lag is unknown: its consumer group has committed no offset")
     else:
         before = "unknown" if seen.lag_before is None else f"{seen.lag_before:,}"
         words.append(f"live was {before} offsets behind before and {seen.lag_after:,} after")
@@ -183,12 +183,12 @@ def _what_proves_it(seen: Exercise) -> Answer:
         late = seen.pipeline_class == "windowed"
         colour = worst((colour, Colour.YELLOW if late else Colour.RED))
         words.append(
-            "its windows have events that live has dropped as late"
+            "its windows contain events that live dropped as late"
             if late
-            else "the same code gave other rows than live: it does not give the same each time"
+            else "the same code gave other rows than live: the transform is not deterministic"
         )
     elif not seen.changed:
-        words.append(f"the replay gave the very rows the table has ({seen.rows_after:,})")
+        words.append(f"the replay gave exactly the table's rows ({seen.rows_after:,})")
     figures = {
         "offsets_planned": planned,
         "offsets_accounted": seen.accounted,
@@ -209,18 +209,18 @@ def _recovery(seen: Exercise) -> Answer:
     everything = timedelta(seconds=sum(each.offsets for each in partitions.values()) / rate)
     allowed = None if seen.kept is None or seen.kept.classified is None else seen.kept.classified.needs.replay
     words = (
-        f"{records:,} offsets in {seconds.recovery:.1f} s, from plan to record; at this rate all that is kept takes "
+        f"{records:,} offsets in {seconds.recovery:.1f} s, from plan to closure; at this rate the whole topic takes "
     )
     words += roughly(everything)
     colour = Colour.GREEN
     if allowed is None:
-        words += "; nobody has said how long it may take (topicClasses)"
+        words += "; the topic has no class that limits it (spec.topicClasses)"
         colour = Colour.YELLOW
     elif everything > allowed:
         telling = records >= TELLING_RECORDS
         words += f", and its class allows {roughly(allowed)}"
         words += (
-            "" if telling else "; of so few records most is the cost of starting: `anabranch rehearse` knows better"
+            "" if telling else "; with so few records most of it is starting: `anabranch rehearse` measures the rate"
         )
         colour = Colour.RED if telling else Colour.YELLOW
     figures = {

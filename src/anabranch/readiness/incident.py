@@ -1,4 +1,4 @@
-"""What is known of wrong rows and of the ways to correct them: the facts that advice is given from. Frozen values."""
+"""The facts that advice on wrong rows is given from. Frozen values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from anabranch.readiness.readers import Readers
 
 
 class LiveCode(str, Enum):
-    """How the code on disk stands to what has written the table."""
+    """How the code on disk relates to the code that wrote the table."""
 
     FIXED = "fixed"
-    """Live runs it by now, and other code has written before."""
+    """Live runs the code on disk, and other code wrote before."""
     NOT_RESTARTED = "not-restarted"
-    """Live's newest commit is by other code: what is wrong goes on."""
+    """Live's newest commit is by other code: live still writes wrong rows."""
     THE_SAME = "the-same"
-    """All that the table's history tells is by this very code: a replay by it gives the same rows."""
+    """Every live commit in the table's history is by the code on disk: a replay by it gives the same rows."""
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A table of the lake that holds the raw records."""
+    """A table that holds the raw records."""
 
     table: str
     rows: int
@@ -34,7 +34,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Rates:
-    """As a rehearsal of this pipeline has measured them."""
+    """Measured by a rehearsal of this contract."""
 
     records_per_second: float
     validate_seconds_per_million_rows: float
@@ -49,9 +49,9 @@ class Incident:
     rows: int
     """Of the range, in the table as it is; of the whole table where all of it is replaced."""
     affected: int | None
-    """How many of them are wrong; None: nobody has said, so it may be all."""
+    """How many of them are wrong; None: unknown, so it may be all."""
     tolerable: float
-    """The share of wrong rows that its readers can live with. Only they can say."""
+    """The share of wrong rows that the table's readers tolerate."""
     obstacle: str | None
     """Why the topic can't be replayed; None: it can."""
     records: int | None
@@ -68,13 +68,13 @@ class Incident:
 
     @property
     def share(self) -> float | None:
-        """Of wrong rows; None: not known. Rows that are missing altogether may be more than there are."""
+        """Of wrong rows; None: unknown. At most 1: missing rows may outnumber those in the table."""
         return None if self.affected is None else min(1.0, self.affected / max(1, self.rows))
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a way of correcting uses, as far as it is known."""
+    """The resources that one way uses, as far as they are known."""
 
     broker_bytes: int = 0
     storage_bytes: int = 0
@@ -91,7 +91,7 @@ class Money:
 
 
 Price = Callable[[Usage], Money | None]
-"""What a usage costs; None: there is no price for it."""
+"""The cost of a usage; None: it has no price."""
 
 
 def no_price(_usage: Usage) -> Money | None:

@@ -1,4 +1,4 @@
-"""How live fared while it was watched: lag, latency and arrivals, from samples of where it stood. Pure."""
+"""Live's lag, latency and arrivals, from samples of its position and its log's end. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Sample:
     ends: Mapping[int, int]
     """Of the log, by partition."""
     position: Mapping[int, int] | None
-    """How far live has come; None: nobody has said."""
+    """Live's position; None: unknown."""
     replaying: bool
     """Whether a replay was reading then, or resting."""
 
@@ -29,10 +29,10 @@ def worst_lag(samples: Sequence[Sample], *, replaying: bool) -> int | None:
 
 
 def worst_latency(samples: Sequence[Sample], *, replaying: bool) -> float | None:
-    """The longest that records took to be written by live, of those that came while a replay was reading, or resting.
+    """The longest that live took to write records, of those that arrived while a replay was reading, or resting.
 
-    By when they were seen to have come and to be written, and not by their own timestamps, which producers choose. What
-    live had not written by the last sample has taken at least until then. None: nothing came.
+    By the samples that saw them arrive and be written, not by their timestamps, which producers choose. Records that
+    live had not written by the last sample count until then. None: no record arrived.
     """
     return max((seconds for came, seconds in _latencies(samples) if came.replaying is replaying), default=None)
 
@@ -46,7 +46,7 @@ def arrivals_per_second(samples: Sequence[Sample]) -> float:
 
 
 def _latencies(samples: Sequence[Sample]) -> Iterator[tuple[Sample, float]]:
-    """Of every growth of a partition: the sample that saw it come, and how long it took from there."""
+    """For every growth of a partition: the sample that saw it arrive, and the seconds until it was written."""
     for index in range(1, len(samples)):
         before, came = samples[index - 1], samples[index]
         for partition, end in came.ends.items():

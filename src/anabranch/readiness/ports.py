@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Protocol
 
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.plan.forecast.rehearsed import Rehearsed
 from anabranch.plan.offsets.completeness import Moments
 from anabranch.plan.offsets.zones import ZoneMap
+from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.ports import SourceFacts, TimestampBounds
 from anabranch.plan.slices import Slice
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
-from anabranch.plan.target_range import TimeAxis
+from anabranch.plan.target_range import PartitionRange, TimeAxis
 from anabranch.readiness.incident import Archive
 from anabranch.readiness.readers import Readers
-from anabranch.replay.replayer import SliceWriter
+from anabranch.readiness.retention import TopicVerdict
+from anabranch.replay.replayer import ReplayEnd, RunObserver, SliceWriter
 from anabranch.replay.staging import Staging
 from anabranch.runs.heads import Head
+from anabranch.runs.run import Run
+from anabranch.runs.run_lease import RunLease
+from anabranch.validate.report import Report
 
 
 class LivePositions(Protocol):
@@ -123,3 +130,60 @@ class RehearsalTools(Protocol):
 
     def cores(self) -> int:
         """How many tasks run at once."""
+
+
+class DrillSources(Protocol):
+    """What a drill of one pipeline chooses its range from, and what it answers by. Observes anew at each call."""
+
+    def plan(self, contract: Mapping[str, Any], now: datetime) -> Planned:
+        """Raises PlanRefusedError. Leaves the contract where people find it, and changes nothing else."""
+
+    def submit(self, planned: Planned, now: datetime, actor: str) -> str:
+        """The id of the run of this plan. Raises RangeHeldError while another run holds the range."""
+
+    def filled_partitions(self) -> Sequence[tuple[PartitionRange, int]]:
+        """The last partitions that have rows, newest first, with their number of rows."""
+
+    def snapshots(self) -> Sequence[TableSnapshot]:
+        """Every snapshot of the table that records its offsets, newest first."""
+
+    def live_position(self) -> Mapping[int, int]:
+        """Where live's newest commit to the table ends; empty: live has committed nothing."""
+
+    def live_codes(self) -> Sequence[str]:
+        """The codes that live's commits to the table were made by, each once, the newest first."""
+
+    def code(self) -> str:
+        """The digest of the transform on disk."""
+
+    def readers(self) -> Readers: ...
+
+    def retention(self, now: datetime) -> TopicVerdict | None:
+        """Of the pipeline's topic; None: the cluster does not show it."""
+
+
+class DrillRun(Protocol):
+    """One run, as far as a drill takes it."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def run(self) -> Run:
+        """As the store has it now."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    def lag(self) -> int | None:
+        """Live's lag in offsets; None: it can't be read."""
+
+    def lease(self) -> AbstractContextManager[RunLease]:
+        """Raises if a living process holds the run."""
+
+    def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd: ...
+
+    def validate(self, lease: RunLease, now: datetime) -> Report: ...
+
+    def close(self, lease: RunLease, now: datetime) -> Mapping[str, Any]:
+        """Write the closure record and remove staging."""

@@ -47,7 +47,7 @@ class Readers:
 
     def of_the_table(self) -> str:
         refs = f"; branches and tags of others: {', '.join(self.refs)}" if self.refs else ""
-        return f"who reads {self.table} is not known, since a catalog keeps no record of it{refs}"
+        return f"the readers of {self.table} are unknown, since a catalog does not record them{refs}"
 
     def document(self) -> dict[str, Any]:
         return {

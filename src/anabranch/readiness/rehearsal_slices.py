@@ -9,7 +9,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice, cut, offsets_in
 
 LARGE = 4
-"""How many small slices make a large one, which is as large as the plan's own."""
+"""How many small slices make a large one, which is as large as the plan's slices."""
 WARM_UP = (1,)
 BURSTS = ((1, 1, 1), (LARGE, LARGE, LARGE))
 """How many small slices each slice of a burst has. A burst is replayed as a replay would, one slice after the other and
@@ -21,18 +21,18 @@ UNITS = sum(map(sum, PARTS))
 @dataclass(frozen=True)
 class RehearsalSlices:
     warm_up: tuple[Slice, ...]
-    """Replayed first and not timed: it also loads what all later ones find loaded. None if there is nothing else."""
+    """Replayed first and not timed: it also loads classes and caches. Empty if the range is one slice."""
     bursts: tuple[tuple[Slice, ...], ...]
     """Each of slices of one size."""
     taken_apart: Slice
-    """Whose stages are timed: one that nobody has read before, so that the broker has to fetch it."""
+    """Whose stages are timed: not read before, so that the broker reads it from disk."""
 
 
 def rehearsal_slices(plan: Plan, most: int | None = None) -> RehearsalSlices:
     """Slices to rehearse with, in order; none overlaps another. A range too small for it gives fewer.
 
     Windows are cut by time, so that the plan's own slices have to do. A table that is merged by key is replayed from
-    the beginning: what comes in the middle hangs on what came before. `most` is how many offsets may be replayed, where
+    the beginning: rows in the middle depend on earlier events. `most` is how many offsets may be replayed, where
     the contract's byte rate makes that a matter of time.
     """
     if any(each.windows is not None for each in plan.slices):
@@ -65,10 +65,10 @@ def rehearsal_slices(plan: Plan, most: int | None = None) -> RehearsalSlices:
     return RehearsalSlices(parts[0], tuple(bursts), last[-1])
 
 
-def _joined(pieces: Sequence[Slice]) -> Slice:
-    """As many of them from the first on as lie next to each other in every partition."""
-    whole = pieces[0]
-    for slice_ in pieces[1:]:
+def _joined(slices: Sequence[Slice]) -> Slice:
+    """The first ones that are adjacent in every partition, as one slice."""
+    whole = slices[0]
+    for slice_ in slices[1:]:
         if any(p in whole.offsets and whole.offsets[p][1] != start for p, (start, _) in slice_.offsets.items()):
             break
         offsets = {p: (whole.offsets.get(p, each)[0], each[1]) for p, each in slice_.offsets.items()}

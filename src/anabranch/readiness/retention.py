@@ -19,25 +19,23 @@ from anabranch.runs.canonical import instant_text
 WATCHED = timedelta(days=7)
 """Growth is measured over a week: over one day it would depend on which day that is."""
 SPARE = {Limit.TIME: 1.25, Limit.COMPACTION: 1.25, Limit.SIZE: 2.0}
-"""How many times what the class demands is comfortable. Below that, one slow week is one too many; and where size is
-the limit, a rise of traffic shortens it, and nobody is asked before."""
+"""How many times the demand of its class is comfortable. Twice where size is the limit: more traffic shortens it."""
 
 
 @dataclass(frozen=True)
 class TopicVerdict:
-    """What is said of one topic."""
+    """One topic, judged."""
 
     topic: KeptTopic
     classified: Classified | None
     promise: Promise | None
-    """None: not known."""
+    """None: unknown."""
     colour: Colour
     words: str
     to_green: str
-    """What to do; empty where nothing is."""
+    """The action that turns it green; empty if it is."""
     more_bytes: int | None = None
-    """What keeping it as long as `to_green` says takes, on all replicas, at the present growth; None: not known, or
-    nothing is to be changed."""
+    """The additional bytes on all replicas after `to_green`, at the present growth; None: unknown, or no change."""
 
     @property
     def reach(self) -> timedelta | None:
@@ -84,13 +82,13 @@ def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterab
     if topic.partitions is None or topic.keeping is None:
         what = "offsets" if topic.partitions is None else "settings"
         to_green = f"let this user describe {topic.name} and its configuration (ACL: Describe, DescribeConfigs)"
-        return TopicVerdict(topic, classified, None, Colour.RED, f"the cluster does not tell its {what}", to_green)
+        return TopicVerdict(topic, classified, None, Colour.RED, f"its {what} can't be read", to_green)
     if classified is None:
         found = promise(topic, topic.keeping, every_event=read_by != {"upsert"})
         meant = TopicClass.VIEW_SOURCE.value if read_by else "/".join(each.value for each in TopicClass)
-        to_green = f"write under spec.topicClasses of anabranch.yaml: {meant}: {{topics: [{topic.name}]}}"
-        return TopicVerdict(topic, None, found, Colour.YELLOW, "nobody has said what it is for", to_green)
-    # Only views of the last value by key can do without the events that compaction has taken.
+        to_green = f"set in spec.topicClasses of anabranch.yaml: {meant}: {{topics: [{topic.name}]}}"
+        return TopicVerdict(topic, None, found, Colour.YELLOW, "it has no class", to_green)
+    # Only a view of the last value by key can be rebuilt without the events that compaction has removed.
     every_event = classified.topic_class is TopicClass.AUDIT or bool(read_by - {"upsert"})
     found = promise(topic, topic.keeping, every_event=every_event)
     unsure = "compact" in topic.keeping.cleanup and not every_event and not read_by
@@ -110,25 +108,27 @@ def _judge_known(
     if scarce:
         tightest = min(scarce, key=lambda limit: scarce[limit] / SPARE[limit])
         change, more = _change(topic, keeping, scarce, needs)
-        kept = f"kept for {roughly(scarce[tightest])} by {tightest.value}, and {demand}"
+        kept = f"retained for {roughly(scarce[tightest])} by {tightest.value}, and {demand}"
         if min(scarce.values()) < needs:
-            return judged(Colour.RED, f"{kept}: a mistake of today is gone before it is corrected", change, more)
+            return judged(
+                Colour.RED, f"{kept}: records may be deleted before a mistake in them is corrected", change, more
+            )
         return judged(Colour.YELLOW, f"{kept}: {(scarce[tightest] / needs - 1):.0%} to spare", change, more)
     if back is not None and back < needs:
         whole = instant_text(topic.now + needs - back)[:10]
-        words = f"the settings suffice, but a replay goes back only {roughly(back)} today, and {demand}"
-        return judged(Colour.YELLOW, words, f"wait: whole by {whole}, if nothing else deletes records")
+        words = f"the settings suffice, but today a replay reaches back only {roughly(back)}, and {demand}"
+        return judged(Colour.YELLOW, words, f"wait until {whole}: a replay then reaches back far enough")
     if unsure:
-        words = "compacted: a view of the last value by key can be made anew, one of every event can't"
-        return judged(Colour.YELLOW, words, "read it by a pipeline of class upsert, or raise min.compaction.lag.ms")
-    kept = "kept for ever" if found.kept is None else f"kept for {roughly(found.kept)}"
+        words = "compacted: a view of the last value by key can be rebuilt, a view of every event can't"
+        return judged(Colour.YELLOW, words, "read it with a pipeline of class upsert, or raise min.compaction.lag.ms")
+    kept = "retained for ever" if found.kept is None else f"retained for {roughly(found.kept)}"
     return judged(Colour.GREEN, f"{kept}, and {demand}")
 
 
 def _change(
     topic: KeptTopic, keeping: Keeping, scarce: Mapping[Limit, timedelta], needs: timedelta
 ) -> tuple[str, int | None]:
-    """The command that raises every limit that is too low, and how many bytes more that keeps."""
+    """The command that raises every limit that is too low, and the additional bytes."""
     days = {limit: timedelta(days=ceil(needs * SPARE[limit] / timedelta(days=1))) for limit in scarce}
     settings = []
     for limit, kept in scarce.items():

@@ -1,4 +1,4 @@
-"""What a topic is for, and how long its records must be kept for that: detect, diagnose, fix and replay. Pure."""
+"""The class of a topic, and the retention that its class demands: detect, diagnose, fix and replay. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TopicClass(str, Enum):
 
 @dataclass(frozen=True)
 class Needs:
-    """From a mistake to its correction. A record must outlive all four, or it is gone before it can be replayed."""
+    """The time from a mistake to its correction. A record that is deleted earlier can't be replayed."""
 
     detect: timedelta
     diagnose: timedelta
@@ -45,11 +45,11 @@ USUAL: Mapping[TopicClass, Needs] = MappingProxyType(
     {
         # Found when the books of a quarter are closed.
         TopicClass.AUDIT: Needs(100 * DAY, 14 * DAY, 21 * DAY, 15 * DAY),
-        # Found by somebody who looks at a report of the week before.
+        # Found in a report of the week before.
         TopicClass.VIEW_SOURCE: Needs(14 * DAY, 2 * DAY, 5 * DAY, 2 * DAY),
         # Found on a dashboard the next morning, or not worth it any more.
         TopicClass.TELEMETRY: Needs(DAY, DAY, DAY, 12 * HOUR),
-        # Found by whoever did not get an answer.
+        # Found by a service that gets no answer.
         TopicClass.COORDINATION: Needs(4 * HOUR, 4 * HOUR, 12 * HOUR, 4 * HOUR),
         TopicClass.EXPERIMENT: Needs(8 * HOUR, 8 * HOUR, 6 * HOUR, 2 * HOUR),
     }
@@ -63,7 +63,7 @@ class Classified:
 
 
 def classify(topic: str, settings: TopicClasses) -> Classified | None:
-    """The class of the most precise pattern that fits; None: no pattern does."""
+    """The class of the most precise pattern that matches; None: no pattern does."""
     fitting = [
         (_written_out(pattern), pattern == topic, found)
         for found in TopicClass
@@ -77,7 +77,7 @@ def classify(topic: str, settings: TopicClasses) -> Classified | None:
 
 
 def needs_of(topic_class: TopicClass, settings: TopicClasses) -> Needs:
-    """The project's times, and the usual one where it says none."""
+    """The project's times, and the usual one where it sets none."""
     own, usual = _settings(settings, topic_class), USUAL[topic_class]
     return Needs(
         own.detect or usual.detect, own.diagnose or usual.diagnose, own.fix or usual.fix, own.replay or usual.replay

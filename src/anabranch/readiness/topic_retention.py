@@ -1,4 +1,4 @@
-"""What of a topic is there today, how fast it grows, and how long its settings keep a record. Pure."""
+"""Which records a topic has today, how fast it grows, and how long its settings retain a record. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from anabranch.plan.target_range import EPOCH
 
 LEAST_WATCHED = timedelta(hours=1)
-"""A topic that was made a minute ago has not grown for long enough to tell how it will go on."""
+"""The growth of a topic that was created a minute ago does not predict its growth."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class KeptPartition:
     earliest: int
     latest: int
     first: int | None
-    """The timestamp (ms) of the first record that is there; None: there is none."""
+    """The timestamp (ms) of the first record; None: the partition is empty."""
     recent: int
-    """Offsets that were added in the time that is watched."""
+    """Offsets that were added in the watched time."""
     size: int | None
-    """Bytes on disk of one replica; None: the cluster did not say."""
+    """Bytes on disk of one replica; None: the cluster did not report them."""
 
     @property
     def offsets(self) -> int:
@@ -39,9 +39,9 @@ class Keeping:
     retention_bytes: int | None
     """Of one partition. None: no limit by size."""
     compaction_lag_ms: int
-    """How long a record is safe from being replaced by a later one of its key."""
+    """How long a record is safe from compaction."""
     remote: bool
-    """Whether older segments are kept elsewhere: sizes on disk are then not all of it."""
+    """Whether older segments are tiered: sizes on disk are then not the whole."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class KeptTopic:
     uuid: str
     replicas: int
     partitions: Mapping[int, KeptPartition] | None
-    """None: the cluster did not say for all of them."""
+    """None: the cluster did not report all of them."""
     keeping: Keeping | None
     """None: this user may not see the settings."""
     now: datetime
@@ -59,7 +59,7 @@ class KeptTopic:
 
 
 class Limit(str, Enum):
-    """What takes records away."""
+    """What deletes records."""
 
     TIME = "time"
     SIZE = "size"
@@ -68,13 +68,13 @@ class Limit(str, Enum):
 
 @dataclass(frozen=True)
 class Promise:
-    """How long the settings keep a record at the present growth, by each limit that there is."""
+    """How long the settings retain a record at the present growth, by each limit that is set."""
 
     limits: Mapping[Limit, timedelta]
 
     @property
     def by(self) -> Limit | None:
-        """The limit that is reached first; None: there is none."""
+        """The limit that is reached first; None: no limit is set."""
         return min(self.limits, key=lambda limit: self.limits[limit], default=None)
 
     @property
@@ -84,8 +84,7 @@ class Promise:
 
 
 def oldest(topic: KeptTopic) -> datetime | None:
-    """The oldest record from which on every partition is whole; None: they all begin at their beginning, or none
-    has a record left to tell."""
+    """The oldest record since which every partition is complete; None: no record was deleted, or none is left."""
     lost = [each.first for each in (topic.partitions or {}).values() if each.earliest > 0 and each.first is not None]
     return EPOCH + timedelta(milliseconds=max(lost)) if lost else None
 
@@ -100,19 +99,19 @@ def reach(topic: KeptTopic) -> timedelta | None:
 
 
 def growth(topic: KeptTopic) -> float | None:
-    """Bytes per second of one replica of all partitions together; None: sizes are not known."""
+    """Bytes per second of one replica of all partitions; None: sizes are unknown."""
     each = [_growth(topic, partition) for partition in (topic.partitions or {}).values()]
     return None if topic.partitions is None or None in each else sum(rate for rate in each if rate is not None)
 
 
 def fastest(topic: KeptTopic) -> float | None:
-    """The same of the partition that grows fastest: it is the first to reach a limit by size."""
+    """The same, of the fastest growing partition: it reaches a limit by size first."""
     each = [_growth(topic, partition) for partition in (topic.partitions or {}).values()]
     return None if not each or None in each else max(rate for rate in each if rate is not None)
 
 
 def promise(topic: KeptTopic, keeping: Keeping, *, every_event: bool) -> Promise:
-    """`every_event`: whether a replay needs each event, and not only the last one of a key."""
+    """`every_event`: whether a replay needs each event, and not only the last one of each key."""
     limits: dict[Limit, timedelta] = {}
     if "delete" in keeping.cleanup and keeping.retention_ms is not None:
         limits[Limit.TIME] = timedelta(milliseconds=keeping.retention_ms)

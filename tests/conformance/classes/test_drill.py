@@ -9,7 +9,7 @@ from tests.conformance.classes.kinds import ORDERED
 from tests.conformance.classes.scene import Scene
 from tests.scenarios.backfills import NOW, Onlooker
 
-from anabranch.app.drill import Drill
+from anabranch.app.drill import build_drill
 from anabranch.contract.load import load_pipelines
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.kafka]
@@ -23,7 +23,7 @@ def test_a_drill_of_a_state_by_key(new_scene: Callable[..., Scene]) -> None:
     before, refs = scene.rows(), dict(scene.table().metadata.refs)
     pipeline = load_pipelines(scene.project_context.loaded)["accounts"]
 
-    report = Drill(scene.project_context, scene.store, pipeline, scene.again, "ann")(lambda _: Onlooker(), NOW)
+    report = build_drill(scene.project_context, scene.store, pipeline, scene.again, "ann")(lambda _: Onlooker(), NOW)
 
     figures = {each.question.split()[0]: each.figures for each in report.answers}
     first, last = (ends for ends, _ in scene.batches)

@@ -84,7 +84,7 @@ def test_approved_by_another_shown_and_revoked(command: Command, run: str, plann
 
     code, _, _ = command("carol", "revoke", run, "--reason", "the wrong month")
     assert code == 0
-    assert approval(command, run)["words"] == "void: carol has revoked it (the wrong month)"
+    assert approval(command, run)["words"] == "void: it was revoked by carol (the wrong month)"
     _, described, _ = command("ann", "describe", run)
     [kept] = described["approvals"]
     assert (kept["by"], kept["reason"], kept["ended"]["by"]) == ("bob", "read it", "carol")
@@ -113,7 +113,7 @@ def test_an_author_who_approved_the_plan_beforehand_is_found_out(
     assert command("ann", "approve", str(tmp_path / "plan.json"))[0] == 0
     with project_context.store() as store:
         run = submit(store, planned.plan, planned.request.contract, now=NOW, actor="ann").id
-    assert approval(command, run)["words"].startswith("void: it is by the run's author")
+    assert approval(command, run)["words"].startswith("void: it was given by the run's author")
 
 
 def test_a_run_that_waits_for_nobody_is_not_approved(command: Command, run: str) -> None:

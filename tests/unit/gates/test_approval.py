@@ -134,14 +134,14 @@ def test_every_reason_is_an_error_of_its_own_that_names_who_may_help(store: SqlR
     say(store, "bob")
     take_back(store, "carol")
     [approval] = fold(store)
-    with pytest.raises(ApprovalMissingError, match=f"Nobody has approved run {run.id}"):
+    with pytest.raises(ApprovalMissingError, match=f"Run {run.id} has no approval"):
         require_approval(ApprovalStatus(), run)
     codes = set()
     for each in ApprovalFlaw:
         with pytest.raises(ApprovalError) as refused:
             require_approval(ApprovalStatus(approval, each), run)
         assert explain(approval, each) in refused.value.what
-        assert "somebody other than its author ann" in refused.value.remedy
+        assert "a person other than its author ann" in refused.value.remedy
         codes.add(refused.value.code)
     assert len(codes) == len(ApprovalFlaw) == len(_KINDS)
     assert require_approval(ApprovalStatus(approval), run) is approval

@@ -87,7 +87,7 @@ def test_all_four_ways_are_told_with_their_effect_on_readers() -> None:
     assert [each.way for each in advice.options] == list(Way)
     assert "billing (7 behind)" in option(advice, Way.BACKFILL).effect
     assert "billing" in option(advice, Way.COMPENSATE).effect
-    assert option(advice, Way.ACCEPT).effect == "10 of 100,000 rows (0.01%) are wrong, and stay so"
+    assert option(advice, Way.ACCEPT).effect == "10 of 100,000 rows (0.01%) are wrong, and stay wrong"
 
 
 def test_time_and_cost_are_by_the_rehearsal() -> None:
@@ -116,7 +116,7 @@ def test_without_a_rehearsal_reading_takes_as_long_as_the_contract_allows() -> N
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"live": LiveCode.THE_SAME}, "mend the transform"),
+        ({"live": LiveCode.THE_SAME}, "fix the transform"),
         ({"live": LiveCode.NOT_RESTARTED}, "anabranch live stop orders; anabranch live start orders"),
         ({"rates": RATES, "headroom": timedelta(seconds=200)}, "raise retention.ms"),
     ],

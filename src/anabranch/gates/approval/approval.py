@@ -1,4 +1,4 @@
-"""Approvals: who agreed to which plan and which staged rows, and whether that still counts. Pure."""
+"""Approvals: who approved which plan and which staged rows, and whether that is still valid. Pure."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class ApprovalFlaw(str, Enum):
     """It was given to another plan of the same contract."""
     REVOKED = "revoked"
     ROLLED_BACK = "rolled back"
-    """The run was promoted on it and taken out again: putting it back is a new decision."""
+    """The run was promoted on it and rolled back: promoting it again needs a new approval."""
     BY_AUTHOR = "by the author"
     NOT_APPROVER = "not by an approver"
     STAGING_CHANGED = "staging changed"
-    """Other rows are staged than those that were approved, and not by catching up with live alone."""
+    """The staged rows are not the approved ones, and catching up with live does not explain it."""
     EXPIRED = "expired"
 
 
 @dataclass(frozen=True)
 class AcceptedStaging:
-    """What validation had said yes to when the approval was given."""
+    """What validation had accepted when the approval was given."""
 
     staging: Head
     digest: str
@@ -90,14 +90,14 @@ class ApprovalContext:
     author: str
     plan: str
     approvers: Collection[str]
-    """Nobody named: everybody but the author."""
+    """Empty: everybody but the author."""
     grown_from: frozenset[Head] | None
-    """Staging as it is, and what it was before it caught up with live. None: nobody has looked."""
+    """Staging as it is, and what it was before it caught up with live. None: not observed."""
 
 
 @dataclass(frozen=True)
 class ApprovalStatus:
-    """The approval that counts, or the newest one and why it does not; with none at all, neither."""
+    """The valid approval, or the newest one and its flaw; neither without any approval."""
 
     approval: Approval | None = None
     flaw: ApprovalFlaw | None = None
@@ -117,7 +117,7 @@ def given(
 
 
 def approvals_of(reader: RunReader, run: Run) -> tuple[Approval, ...]:
-    """Every approval of this contract, of the run's plan or another, oldest first, with what became of it."""
+    """Every approval of this contract, of the run's plan or another, oldest first, with its end."""
     records = [*reader.audit(action=GIVEN), *reader.audit(action=REVOKED)]
     records += reader.audit(run_id=run.id, action=TAKEN_OUT)
     return read_approvals(sorted(records, key=lambda record: record.seq), run.contract_hash, run.plan_hash)
@@ -140,7 +140,7 @@ def read_approvals(records: Iterable[AuditRecord], contract: str, plan: str) -> 
 
 
 def approval_status(approvals: Sequence[Approval], present: ApprovalContext, now: datetime) -> ApprovalStatus:
-    """The newest approval that counts; if none does, the newest and its flaw."""
+    """The newest valid approval; if none is, the newest and its flaw."""
     newest_first = [ApprovalStatus(each, _flaw(each, present, now)) for each in reversed(approvals)]
     return next((each for each in newest_first if each.holds), newest_first[0] if newest_first else ApprovalStatus())
 

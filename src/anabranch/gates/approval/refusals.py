@@ -1,4 +1,4 @@
-"""What a promotion without a good approval is refused with: one error for each reason."""
+"""The refusals of a promotion without a valid approval: one error for each reason."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval.approval import Approval, ApprovalFlaw, ApprovalStatus
 from anabranch.runs.run import Run
 
-AS_BEFORE = "Production is as before; staging is kept."
+AS_BEFORE = "Production unchanged. Staging is kept."
 
 
 class ApprovalError(AnabranchError):
-    """Somebody has to agree first, or anew."""
+    """The promotion needs an approval, or another one."""
 
     code = "approval.refused"
     exit_code = ExitCode.REFUSED
@@ -62,22 +62,24 @@ _KINDS: dict[ApprovalFlaw, type[ApprovalError]] = {
 
 
 def require_approval(standing: ApprovalStatus, run: Run) -> Approval:
-    """The approval that counts, or an error that says why none does and how to come by one."""
+    """The valid approval; raises ApprovalError with the reason why there is none, and the command that gives one."""
     approval, flaw = standing.approval, standing.flaw
     if approval is None:
         raise ApprovalMissingError(
-            f"Nobody has approved run {run.id}, and this context asks for it.",
+            f"Run {run.id} has no approval, which this context requires.",
             state=AS_BEFORE,
-            hint=next_approval(run),
+            command=f"anabranch approve {run.id}",
+            hint=f"Ask a person other than its author {run.author} to approve it",
             run=run.id,
             plan=run.plan_hash,
         )
     if flaw is None:
         return approval
     raise _KINDS[flaw](
-        f"The approval of run {run.id} by {approval.by} does not count: {explain(approval, flaw)}.",
+        f"The approval of run {run.id} by {approval.by} is not valid: {explain(approval, flaw)}.",
         state=AS_BEFORE,
-        hint=next_approval(run),
+        command=f"anabranch approve {run.id}",
+        hint=f"Ask a person other than its author {run.author} to approve it",
         run=run.id,
         plan=run.plan_hash,
         approval=approval.number,
@@ -85,7 +87,7 @@ def require_approval(standing: ApprovalStatus, run: Run) -> Approval:
 
 
 def next_approval(run: Run) -> str:
-    return f"anabranch approve {run.id}, by somebody other than its author {run.author}"
+    return f"anabranch approve {run.id}, by a person other than its author {run.author}"
 
 
 def explain(approval: Approval, flaw: ApprovalFlaw) -> str:
@@ -94,16 +96,16 @@ def explain(approval: Approval, flaw: ApprovalFlaw) -> str:
     because = f" ({end.reason})" if end is not None and end.reason else ""
     match flaw:
         case ApprovalFlaw.PLAN_CHANGED:
-            return f"it was given to plan {approval.plan[:12]}, and this is another one"
+            return f"it was given to plan {approval.plan[:12]}, not to this one"
         case ApprovalFlaw.STAGING_CHANGED:
-            return "what is staged has changed since, and not by catching up with live alone"
+            return "staging has changed since, and not only by catching up with live"
         case ApprovalFlaw.REVOKED:
-            return f"{end.by if end else 'somebody'} has revoked it{because}"
+            return f"it was revoked by {end.by if end else 'an unknown person'}{because}"
         case ApprovalFlaw.ROLLED_BACK:
-            return "the run was rolled back since, and promoting it again is a new decision"
+            return "the run was rolled back since; promoting it again needs a new approval"
         case ApprovalFlaw.BY_AUTHOR:
-            return "it is by the run's author, and somebody else has to agree"
+            return "it was given by the run's author; self-approval is not allowed"
         case ApprovalFlaw.NOT_APPROVER:
-            return "the context names others as approvers"
+            return "the context names other approvers"
         case ApprovalFlaw.EXPIRED:
-            return f"it counted until {approval.good_until:%Y-%m-%d %H:%M} UTC"
+            return f"it expired at {approval.good_until:%Y-%m-%d %H:%M} UTC"

@@ -30,19 +30,19 @@ class NotRollbackAuthorityError(AnabranchError):
 
 
 def require_approver(roles: RoleSettings, who: str, author: str | None, *, another: bool) -> None:
-    """`another`: whether the context asks for somebody other than the author."""
+    """`another`: whether the context requires a person other than the author."""
     if another and who == author:
         raise ApprovedByAuthorError(
-            f"You are {who}, the author of what is to be approved, and somebody else has to agree.",
+            f"Self-approval is not allowed: {who} is the author.",
             state=NOTHING_CHANGED,
-            hint=f"ask {_names(roles.approvers) or 'a colleague'} to run the same command",
+            hint=f"Ask {_names(roles.approvers) or 'a colleague'} to run the same command.",
             author=author,
         )
     if roles.approvers and who not in roles.approvers:
         raise NotApproverError(
-            f"You are {who}; {_names(roles.approvers)} may approve in this context.",
+            f"{who} may not approve in this context; {_names(roles.approvers)} may.",
             state=NOTHING_CHANGED,
-            hint="ask one of them, or have spec.contexts.<name>.roles.approvers changed in anabranch.yaml",
+            hint="Ask one of them, or change spec.contexts.<name>.roles.approvers in anabranch.yaml.",
             approvers=list(roles.approvers),
         )
 
@@ -50,9 +50,10 @@ def require_approver(roles: RoleSettings, who: str, author: str | None, *, anoth
 def require_promoter(roles: RoleSettings, who: str, run: Run, *, author_may: bool) -> None:
     if who == run.author and not author_may:
         raise PromotedByAuthorError(
-            f"You are {who}, the author of run {run.id}, and in this context somebody else promotes it.",
+            f"{who} is the author of run {run.id}; in this context the author may not promote it.",
             state=AS_BEFORE,
-            hint=f"ask {_names(roles.operators) or 'a colleague'} to run `anabranch promote {run.id}`",
+            command=f"anabranch promote {run.id}",
+            hint=f"Ask {_names(roles.operators) or 'a colleague'} to promote it",
             author=run.author,
         )
     if roles.operators and who not in roles.operators:
@@ -60,13 +61,13 @@ def require_promoter(roles: RoleSettings, who: str, run: Run, *, author_may: boo
 
 
 def require_operator(roles: RoleSettings, who: str, run: Run, act: str) -> None:
-    """Of what steers or ends a run: its author may too."""
+    """For commands that control or end a run: its author may run them too."""
     if roles.operators and who not in (*roles.operators, run.author):
         raise _not_operator(roles, who, f"{act} a run of {run.author}", NOTHING_CHANGED)
 
 
 def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
-    """Of what counts for every run of a contract, before any of them has an author."""
+    """For what counts for every run of a contract: none of them has an author yet."""
     if roles.operators and who not in roles.operators:
         raise _not_operator(roles, who, act, NOTHING_CHANGED)
 
@@ -74,7 +75,7 @@ def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
 def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
     """Whether `who` may roll back only with an override: neither the contract's `authority` nor named by the roles.
 
-    The contract's authority counts in a context that names nobody for `roles.rollback` too.
+    The contract's authority also counts in a context without `roles.rollback`.
     """
     return who not in (*roles.rollback, authority)
 
@@ -82,9 +83,10 @@ def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
 def not_rollback_authority(roles: RoleSettings, authority: str, who: str, run: Run) -> NotRollbackAuthorityError:
     may = dict.fromkeys((*roles.rollback, authority))
     return NotRollbackAuthorityError(
-        f"You are {who}; {_names(may)} may roll back run {run.id}.",
-        state="Production still has the run; nothing was changed.",
-        hint=f'ask one of them, or in an emergency: anabranch rollback {run.id} --override --reason "…"',
+        f"{who} may not roll back run {run.id}; {_names(may)} may roll back.",
+        state="Production still has the run. Nothing was changed.",
+        command=f'anabranch rollback {run.id} --override --reason "…"',
+        hint="Ask one of them. In an emergency, override on record",
         may=list(may),
     )
 
@@ -97,9 +99,9 @@ def rollback_overrides_of(reader: RunReader, run_id: str) -> list[dict[str, obje
 
 def _not_operator(roles: RoleSettings, who: str, act: str, state: str) -> NotOperatorError:
     return NotOperatorError(
-        f"You are {who}; {_names(roles.operators)} may {act} in this context.",
+        f"{who} may not {act} in this context; {_names(roles.operators)} may.",
         state=state,
-        hint="ask one of them, or have spec.contexts.<name>.roles.operators changed in anabranch.yaml",
+        hint="Ask one of them, or change spec.contexts.<name>.roles.operators in anabranch.yaml.",
         operators=list(roles.operators),
     )
 

@@ -1,4 +1,4 @@
-"""Gate: live keeps to its limits while the replay runs, by what a rehearsal has measured."""
+"""Gate: live stays within its limits while the replay runs, as a rehearsal measured."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ REHEARSE = "anabranch rehearse -f CONTRACT"
 def judge_capacity(facts: GateFacts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
-        words = "this contract was not rehearsed: what its replay does to live is unknown"
+        words = "this contract was not rehearsed: its effect on live is unknown"
         return never_measured(NAME, words, owner=owner, at=facts.now, to_green=REHEARSE)
     found: Mapping[str, Any] = evidence.found
     judgement = judged(
         NAME,
         list(_findings(facts, found)),
-        f"rehearsed at {found['records_per_second']:,.0f} records/s; live kept to its limits",
+        f"rehearsed at {found['records_per_second']:,.0f} records/s; live stayed within its limits",
         owner=owner,
         at=evidence.at,
         figures={
@@ -43,12 +43,12 @@ def judge_capacity(facts: GateFacts) -> Judgement:
 
 
 def _findings(facts: GateFacts, found: Mapping[str, Any]) -> Iterator[GateFinding]:
-    """Each limit that is set must have been measured, and kept."""
+    """Each limit that is set must have been measured, and not exceeded."""
     live = facts.pipeline.spec.live
-    slower = "a lower budget.bytesPerSecond in the contract, then rehearse again"
+    slower = "lower budget.bytesPerSecond in the contract, then rehearse again"
     lag, latency = found["live_lag_with"], found["live_latency_with"]
     if lag is None:
-        words = "live's lag beside the replay was not measured: live had no known position"
+        words = "live's lag beside the replay was not measured: live's position was unknown"
         yield unknown(words, f"start live, then {REHEARSE}")
     elif live.max_lag_records is not None and lag > live.max_lag_records:
         words = f"beside the replay live was {lag:,} records behind; live.maxLagRecords is {live.max_lag_records:,}"
@@ -62,4 +62,4 @@ def _findings(facts: GateFacts, found: Mapping[str, Any]) -> Iterator[GateFindin
             yield failed(f"beside the replay an event took {latency:.0f} s to reach the table; {limit}", slower)
     if live.max_lag_records is None and live.max_latency is None:
         words = "the pipeline sets no limit for live"
-        yield untested(words, "live: {maxLagRecords: …, maxLatency: …} in the pipeline")
+        yield untested(words, "set live.maxLagRecords and live.maxLatency in the pipeline")

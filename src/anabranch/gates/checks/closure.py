@@ -1,4 +1,4 @@
-"""Gate: what is achieved can be put on record, and the record so far can be trusted."""
+"""Gate: the closure record can be written, and the audit chain verifies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.gates.gate import GateFinding, Judgement, failed, judged, unteste
 
 NAME = "closure"
 LITTLE = 256 * 1024 * 1024
-"""Bytes. Pages and records are small, but the disk is shared with tables, logs and everything else."""
+"""Bytes. Records are small, but tables, logs and checkpoints may share the disk."""
 
 
 def judge_closure(facts: GateFacts) -> Judgement:
@@ -27,10 +27,10 @@ def judge_closure(facts: GateFacts) -> Judgement:
 def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     closing = facts.closing
     if closing.refused is not None:
-        yield failed(f"nothing can be written to {closing.folder}: {closing.refused}", "make it writable")
+        yield failed(f"{closing.folder} can't be written to: {closing.refused}", f"make {closing.folder} writable")
     elif closing.free < LITTLE:
-        words = f"{closing.free // 2**20} MiB are left on the disk of {closing.folder}"
-        yield untested(words, f"free some space: {LITTLE // 2**20} MiB at least")
+        words = f"{closing.free // 2**20} MiB are free on the disk of {closing.folder}"
+        yield untested(words, f"free at least {LITTLE // 2**20} MiB")
     if not closing.audit.intact:
         words = f"the audit chain is broken at record {closing.audit.seq}: {closing.audit.reason}"
-        yield failed(words, "anabranch audit verify; find out who changed it before anything else")
+        yield failed(words, "run `anabranch audit verify`, and find out who changed the record before anything else")

@@ -1,4 +1,4 @@
-"""Gate: the cluster does what is asked of it, each operation tried for real by this very user."""
+"""Gate: the cluster supports and allows each operation, tried by this user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = "compatibility"
 KIND = "compatibility"
 LIFETIME = timedelta(days=7)
 SCRATCH = "anabranch-probe"
-"""What the names of things begin with that are made only to try something out."""
+"""The prefix of probe topics, groups and quotas."""
 
 
 class Operation(str, Enum):
@@ -41,7 +41,7 @@ class Operation(str, Enum):
 
 
 NEEDED = frozenset({Operation.CONSUME, Operation.OFFSETS_BY_TIME, Operation.GROUPS})
-"""Without these there is no replay, or no proof that it left live alone. The others are for more than a replay."""
+"""Without these there is no replay, or no proof that it did not move live. The others serve more than a replay."""
 
 
 class ProbeOutcome(str, Enum):
@@ -49,9 +49,9 @@ class ProbeOutcome(str, Enum):
     DENIED = "denied"
     FAILED = "failed"
     UNTRIED = "untried"
-    """Our client can't, or there was nothing to try it on."""
+    """The client does not support it, or there was nothing to try it on."""
     ABSENT = "absent"
-    """The cluster has no such thing, as ACLs where no authorizer is."""
+    """The cluster does not have the feature, as ACLs without an authorizer."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Probe:
     operation: Operation
     outcome: ProbeOutcome
     said: str = ""
-    """What the cluster or its client said against it."""
+    """The error of the cluster or of its client."""
     needs: str = ""
     """The ACL that allows it."""
 
@@ -77,7 +77,7 @@ class Probe:
 
 
 def document_of(probes: Iterable[Probe], left: Iterable[str], *, user: str, topic: str) -> dict[str, Any]:
-    """As evidence. `left` names what the probes could not remove again."""
+    """As evidence. `left` names what the probes could not remove."""
     return {"user": user, "topic": topic, "probes": [each.document() for each in probes], "left_behind": list(left)}
 
 
@@ -98,7 +98,7 @@ def judge_compatibility(facts: GateFacts) -> Judgement:
     left = evidence.found["left_behind"]
     if left:
         words = f"the probes left behind {', '.join(map(str, left))}"  # type: ignore[call-overload]
-        findings.append(untested(words, "remove it by hand"))
+        findings.append(untested(words, "remove it on the cluster"))
     otherwise = f"{sum(each.outcome is ProbeOutcome.WORKS for each in probes)} operations tried, all work"
     figures = {each.operation.value: each.outcome.value for each in probes}
     judgement = judged(NAME, findings, otherwise, owner=CLUSTER_OWNER, at=evidence.at, figures=figures)
@@ -109,7 +109,7 @@ def _against(probe: Probe) -> GateFinding:
     needed = probe.operation in NEEDED
     if probe.outcome is ProbeOutcome.UNTRIED:
         words = f"{probe.operation.value} could not be tried: {probe.said}"
-        return (unknown if needed else untested)(words, f"let this user make topics named {SCRATCH}-*")
+        return (unknown if needed else untested)(words, f"let this user create topics named {SCRATCH}-*")
     finding = failed if needed else untested
     if probe.outcome is ProbeOutcome.DENIED:
         return finding(f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")

@@ -1,4 +1,4 @@
-"""Gate: what it will cost is estimated and within the contract's budget."""
+"""Gate: the estimated cost is within the contract's budget."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 from anabranch.gates.facts import GateFacts
 from anabranch.gates.gate import Judgement, aged, failed, judged, unknown, untested
+from anabranch.plan.forecast.pricing import REHEARSED
 
 NAME = "cost"
 KIND = "cost"
 """Evidence of an estimate: `amount`, `currency` and `rests_on`, of `plan/<hash>`."""
-REHEARSED = "a rehearsal"
-"""What an estimate rests on whose quantities were measured. Any other rests on the price book's assumptions."""
 ESTIMATE = "anabranch cost -f CONTRACT"
 
 
@@ -21,17 +20,19 @@ def judge_cost(facts: GateFacts) -> Judgement:
     budget = None if spec.budget is None else spec.budget.cost
     findings = []
     if budget is None:
-        findings.append(untested("the contract sets no limit", "budget: {cost: …} in the contract"))
+        findings.append(untested("the contract sets no limit", "set budget.cost in the contract"))
     if evidence is None:
         findings.append(unknown("the cost was not estimated", ESTIMATE))
         return judged(NAME, findings, "", owner=spec.owner, at=facts.now, figures={"budget": budget})
     found: Mapping[str, Any] = evidence.found
     estimated = f"{found['amount']:,.2f} {found['currency']}"
     if budget is not None and found["amount"] > budget:
-        words = f"{estimated} are estimated, and the budget is {budget:,.2f}"
-        findings.append(failed(words, "a smaller range or a larger budget.cost in the contract"))
+        words = f"estimated cost {estimated} exceeds the budget of {budget:,.2f}"
+        findings.append(failed(words, "reduce the range or raise budget.cost in the contract"))
     if found.get("rests_on") != REHEARSED:
-        words = f"{estimated} are estimated from the price book's assumptions; no rehearsal measured the quantities"
+        words = (
+            f"estimated cost {estimated} rests on the price book's assumptions; no rehearsal measured the quantities"
+        )
         findings.append(untested(words, f"anabranch rehearse -f CONTRACT, then {ESTIMATE}"))
     figures = {
         "budget": budget,

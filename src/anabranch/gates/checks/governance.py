@@ -1,4 +1,4 @@
-"""Gate: people answer for it, and the data stays under the rules and in the place that its target has."""
+"""Gate: named people are responsible, and staging stays under the target's access rules and in its residency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.gates.gate import GateFinding, Judgement, failed, judged, unknown
 
 NAME = "governance"
 _NOBODY = frozenset({"?", "-", "n/a", "na", "nobody", "none", "somebody", "someone", "tba", "tbd", "todo", "unknown"})
-"""What people write where a name is asked for and they have none."""
+"""Placeholders for a name."""
 
 
 def judge_governance(facts: GateFacts) -> Judgement:
@@ -17,8 +17,8 @@ def judge_governance(facts: GateFacts) -> Judgement:
     return judged(
         NAME,
         list(_findings(facts)),
-        f"{spec.owner} answers for it, {spec.rollback.authority} may undo it; staging is a branch of {target} itself, "
-        f"under the same rules and in the same place ({facts.residency})",
+        f"owner {spec.owner}, rollback authority {spec.rollback.authority}; staging is a branch of {target}, "
+        f"with the same access rules and residency ({facts.residency})",
         owner=spec.owner,
         at=facts.now,
         figures={
@@ -42,21 +42,21 @@ def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     }
     for key, name in named.items():
         if name.strip().lower() in _NOBODY:
-            yield failed(f"{key} is {name!r}: nobody answers", f"a name as {key}")
+            yield failed(f"{key} is {name!r}, which names no person or team", f"name a person or a team as {key}")
     if facts.approvers == ():
-        yield untested("an approval is needed, and nobody is named for it", "name the approvers")
+        yield untested("approval is required, and no approvers are named", "set roles.approvers of the context")
     yield from _of_residency(pipeline.residency, facts.residency, pipeline.target.table)
 
 
 def _of_residency(wanted: str | None, found: str | None, table: str) -> Iterator[GateFinding]:
-    tag = f"the property residency on {table}"
+    tag = f"set the table property residency on {table}"
     if wanted is None and found is None:
-        words = "neither the pipeline nor the target says where the data must stay"
-        yield unknown(words, f"residency in the pipeline, and {tag}")
+        words = "neither the pipeline nor the target declares where the data must stay"
+        yield unknown(words, f"set residency in the pipeline, and {tag}")
     elif wanted is None:
-        yield untested(f"the target says {found}; the pipeline declares no residency", "residency in the pipeline")
+        yield untested(f"the target is in {found}; the pipeline declares no residency", "set residency in the pipeline")
     elif found is None:
-        yield untested(f"the data must stay in {wanted}, and the target does not say where it is", tag)
+        yield untested(f"the data must stay in {wanted}, and the target declares no residency", tag)
     elif found != wanted:
-        words = f"the data must stay in {wanted}, and the target says {found}"
-        yield failed(words, f"a target in {wanted}, or another residency in the pipeline")
+        words = f"the data must stay in {wanted}, and the target is in {found}"
+        yield failed(words, f"use a target in {wanted}, or change residency in the pipeline")

@@ -1,4 +1,4 @@
-"""Gate: live and the replay can be told apart by what can be seen of them while the replay runs."""
+"""Gate: live's lag and the replay's progress can be monitored separately while the replay runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anabranch.gates.gate import GateFinding, Judgement, judged, unknown, untest
 NAME = "observability"
 LIVE_LAG, REPLAYED = "anabranch_live_lag_records", "anabranch_replay_records_total"
 METRICS = (LIVE_LAG, REPLAYED)
-"""What an endpoint has to serve: live's lag and the replay's progress, each under a name of its own."""
+"""The metrics that an endpoint must serve: live's lag and the replay's progress."""
 _BY = {"group": "its consumer group", "table": "its commits to the table"}
 
 
@@ -29,7 +29,7 @@ def judge_observability(facts: GateFacts) -> Judgement:
 
 def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     live, metrics, group = facts.live, facts.metrics, facts.pipeline.spec.consumer_group
-    serve = f"an endpoint at metrics.port of the context that serves {' and '.join(METRICS)}"
+    serve = f"serve {' and '.join(METRICS)} at metrics.port of the context"
     if live.refused is not None:
         words = f"live's lag can't be read: {live.refused}"
         yield unknown(words, f"let this user describe the group {group} and the topic")
@@ -40,6 +40,6 @@ def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     if metrics.url is None:
         yield untested(f"{seen}`anabranch status` shows the replay, and no metrics endpoint is configured", serve)
     elif metrics.refused is not None:
-        yield untested(f"{seen}nothing serves metrics at {metrics.url}: {metrics.refused}", serve)
+        yield untested(f"{seen}{metrics.url} can't be read: {metrics.refused}", serve)
     elif metrics.missing:
-        yield untested(f"{seen}{metrics.url} answers without {' and '.join(metrics.missing)}", serve)
+        yield untested(f"{seen}{metrics.url} does not serve {' and '.join(metrics.missing)}", serve)

@@ -1,4 +1,4 @@
-"""Gate: exactly which records are read is pinned, still there, and known to be all of them."""
+"""Gate: the offsets to read are pinned, still retained, and proven to be complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def judge_offset_control(facts: GateFacts) -> Judgement:
     findings = [
         failed(describe(drift), error_of(plan, drift).remedy)
         if forbids(drift)
-        else untested(describe(drift), "plan again, if the added partitions matter")
+        else untested(describe(drift), "plan again if the added partitions matter")
         for drift in facts.drifts
     ]
     unproven = sorted(number for number in plan.source.ranges if number not in plan.source.proof)

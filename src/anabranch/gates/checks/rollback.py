@@ -1,4 +1,4 @@
-"""Gate: the way back was gone, on this very table, on a branch of it that nobody reads."""
+"""Gate: promotion and rollback were rehearsed on a scratch branch of this table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIFETIME = timedelta(days=7)
 
 @dataclass(frozen=True)
 class RehearsedRollback:
-    """A promotion on a scratch branch and the way back, and whether the branch then was as before."""
+    """A promotion and its rollback on a scratch branch, and whether they restored the branch."""
 
     files_out: int
     files_in: int
@@ -25,14 +25,14 @@ class RehearsedRollback:
     rollback_seconds: float
     same: bool
     staged: bool
-    """Whether the files were those that are staged; else the range was only taken out and put back."""
+    """Whether staged files were promoted; otherwise the range was removed and restored."""
 
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "refused": None}
 
 
 def refusal_of(code: str, words: str, hint: str) -> dict[str, Any]:
-    """As evidence, if it could not be done."""
+    """As evidence, if the rehearsal failed."""
     return {"refused": words, "code": code, "next": hint}
 
 
@@ -47,9 +47,9 @@ def judge_rollback(facts: GateFacts) -> Judgement:
         findings.append(failed(f"the rehearsal failed: {found['refused']}", f"{found['next']}"))
         return judged(NAME, findings, "", owner=owner, at=evidence.at, figures={"code": found["code"]})
     if not found["same"]:
-        words = "after the rehearsed way back the table was not as before"
-        findings.append(failed(words, "promote nothing; report it with `anabranch describe`"))
-    swapped = f"{found['files_out']:,} files out and {found['files_in']:,} in, and back again"
+        words = "the rehearsed rollback did not restore the table"
+        findings.append(failed(words, "promote nothing, and report it with the output of `anabranch describe`"))
+    swapped = f"{found['files_out']:,} files removed and {found['files_in']:,} added, and rolled back"
     otherwise = f"rehearsed on a scratch branch of the table: {swapped} in {found['rollback_seconds']:.1f} s"
     figures = {name: value for name, value in found.items() if name in RehearsedRollback.__dataclass_fields__}
     judgement = judged(NAME, findings, otherwise, owner=owner, at=evidence.at, figures=figures)

@@ -16,7 +16,7 @@ NAME = "schema"
 KIND = "schema"
 LIFETIME = timedelta(days=7)
 SURE = 2.0
-"""Standard deviations: so far from what the sample shows may the range be, but for one case in forty."""
+"""Standard deviations of the bound: the range is within it in 39 of 40 cases."""
 SHOWN = 5
 
 
@@ -31,7 +31,7 @@ class BadRecord:
 
 
 def document_of(sampled: int, bad: list[BadRecord], places: int, unread: int) -> dict[str, Any]:
-    """As evidence. Of bad records only where they are is kept, never what is in them."""
+    """As evidence. Of bad records it has the offset and the reason, never the content."""
     return {
         "sampled": sampled,
         "bad": len(bad),
@@ -55,7 +55,7 @@ def judge_schema(facts: GateFacts) -> Judgement:
         none = found["unread_places"] >= found["places"]
         findings.append((unknown if none else untested)(words, f"let this user read the topic, then {facts.measure}"))
     elif not found["sampled"]:
-        findings.append(unknown("the places that were tried hold no record", facts.measure))
+        findings.append(unknown("the sampled places hold no record", facts.measure))
     otherwise = f"{found['sampled']:,} records from {found['places']} places of the range decode"
     figures = {name: found[name] for name in ("sampled", "bad", "places", "first_bad")}
     judgement = judged(NAME, findings, otherwise, owner=owner, at=evidence.at, figures=figures)
@@ -69,15 +69,15 @@ def _of_bad(facts: GateFacts, found: Mapping[str, Any]) -> GateFinding:
     where = f"partition {first['partition']}, offset {first['offset']}: {first['reason']}"
     words = f"{bad} of {sampled:,} sampled records can't be decoded ({where})"
     if least > cap:
-        words += f"; that makes {least:,} in the range at least, and quarantine takes {cap:,}"
+        words += f"; the range has at least {least:,}, and quarantine.maxRecords is {cap:,}"
         return failed(words, "correct source.schema in the pipeline, or raise quarantine.maxRecords")
-    return untested(words + "; they would be set aside", "correct source.schema, or leave them aside")
+    return untested(words + "; they would be quarantined", "correct source.schema, or accept their quarantine")
 
 
 def at_least(share: float, places: int) -> float:
-    """What share of the range it must be, of such a share in the sample (Wilson's lower bound).
+    """The least share of the range, by such a share in the sample (Wilson's lower bound).
 
-    A place counts as one look, however many records were read there: bad records come in runs and at regular distances.
+    A place counts as one observation, however many records it has: bad records come in runs or at regular distances.
     """
     spread = SURE**2 / places
     middle = share + spread / 2

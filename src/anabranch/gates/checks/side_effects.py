@@ -1,4 +1,4 @@
-"""Gate: replaying does nothing twice, neither to the table nor to the world around it."""
+"""Gate: a replay repeats no effect, neither on the table nor outside of it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def judge_side_effects(facts: GateFacts) -> Judgement:
 
 def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     declared, reaches = facts.pipeline.spec.effects, facts.reaches
-    declare = "effects: none in the pipeline, or a list of them"
+    declare = "declare effects in the pipeline: none, or a list"
     repeated = [effect.name for effect in declared or () if effect.repeats]
     if repeated:
         yield failed(
-            f"a replay would do again: {', '.join(repeated)}",
-            "leave it out in a replay and write suppressed: true, or make it idempotent and write idempotent: true",
+            f"a replay would repeat: {', '.join(repeated)}",
+            "suppress it in a replay and declare suppressed: true, or make it idempotent and declare idempotent: true",
         )
     elif declared:
         words = f"declared harmless in a replay, not tested: {', '.join(effect.name for effect in declared)}"
-        yield untested(words, "move the effect out of the transform, then effects: none")
+        yield untested(words, "move the effect out of the transform, then declare effects: none")
     if reaches is None:
-        yield unknown("the transform's code could not be read", "a transform that `anabranch check` accepts")
+        yield unknown("the transform's code could not be read", "fix the transform until `anabranch check` accepts it")
     elif declared is None and reaches:
         yield unknown(f"the pipeline declares no effects, and its code may reach outside: {_some(reaches)}", declare)
     elif declared is None:
@@ -50,7 +50,7 @@ def _findings(facts: GateFacts) -> Iterator[GateFinding]:
         yield untested(words, declare)
     elif not declared and reaches:
         words = f"effects: none is declared, and the code may reach outside: {_some(reaches)}"
-        yield untested(words, "a transform without these, or the effects as a list")
+        yield untested(words, "remove these from the transform, or declare the effects as a list")
 
 
 def _some(places: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Gate: the range can be read from where it lies, and retention leaves the time for it."""
+"""Gate: the range can be read from its storage, and retention leaves enough time to read it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LIFETIME = timedelta(days=1)
 
 @dataclass(frozen=True)
 class StoragePath:
-    """Where the offsets of a plan lie, and how they read."""
+    """Where the offsets of a plan are stored, and how fast they read."""
 
     offsets: int
     tiered: int | None
-    """Of these, how many are no longer on the brokers' own disks; None: the cluster did not say."""
+    """Of these, how many are no longer on the brokers' disks; None: the cluster did not report it."""
     bytes: int | None
     """Estimated, of all of them."""
     read_bytes: int
@@ -58,7 +58,7 @@ class StoragePath:
 
     @property
     def bytes_per_second(self) -> float | None:
-        """What one plain reader was given; a replay reads with several, and is rarely slower."""
+        """Of one consumer; a replay reads with several, and is rarely slower."""
         return self.read_bytes / self.read_seconds if self.read_bytes and self.read_seconds > 0 else None
 
     @property
@@ -77,7 +77,7 @@ class StoragePath:
 def judge_storage_path(facts: GateFacts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     if evidence is None:
-        words = "where the range is stored and how fast it reads was not measured"
+        words = "the storage of the range and its read rate were not measured"
         return never_measured(NAME, words, owner=CLUSTER_OWNER, at=facts.now, to_green=facts.measure)
     path = StoragePath.read(evidence.found)
     budget = facts.contract.spec.budget
@@ -85,7 +85,7 @@ def judge_storage_path(facts: GateFacts) -> Judgement:
     rate = path.bytes_per_second
     tiered = "none of it tiered" if not path.tiered else f"{path.tiered / max(1, path.offsets):.0%} of it tiered"
     left = "for ever" if path.gone_from is None else f"until {format_moment(path.gone_from)} at least"
-    speed = "" if rate is None else f", read at {rate / 1e6:.1f} MB/s by one plain reader"
+    speed = "" if rate is None else f", read at {rate / 1e6:.1f} MB/s by one consumer"
     judgement = judged(
         NAME,
         list(_findings(facts, path, duration)),
@@ -110,14 +110,14 @@ def _findings(facts: GateFacts, path: StoragePath, duration: timedelta) -> Itera
     elif not path.read_bytes:
         yield unknown("the probe found no record to read in the range", facts.measure)
     if not path.settings_seen:
-        words = f"the settings of {topic} are hidden: how long it keeps its records is not known"
+        words = f"the settings of {topic} are hidden: its retention is unknown"
         yield unknown(words, f"allow DescribeConfigs on topic {topic}")
     if path.tiered is None:
-        words = "how much of the range is tiered is not known"
-        yield unknown(words, "a cluster that tells the earliest local offset (Kafka 3.9 or later)")
+        words = "how much of the range is tiered is unknown"
+        yield unknown(words, "upgrade the cluster to Kafka 3.9 or later, which reports the earliest local offset")
     if path.retention_bytes is not None:
-        words = f"{topic} is also limited by size: how long its records stay depends on traffic"
-        yield untested(words, f"retention.bytes=-1 on {topic} until the backfill is closed")
+        words = f"{topic} is also limited by size: its retention depends on traffic"
+        yield untested(words, f"set retention.bytes=-1 on {topic} until the backfill is closed")
     if path.gone_from is not None:
         yield from _of_retention(facts, topic, path.gone_from - facts.now, duration)
 
@@ -125,10 +125,10 @@ def _findings(facts: GateFacts, path: StoragePath, duration: timedelta) -> Itera
 def _of_retention(facts: GateFacts, topic: str, headroom: timedelta, duration: timedelta) -> Iterator[GateFinding]:
     longer = f"raise retention.ms of {topic}, then {facts.measure}"
     if headroom <= duration:
-        when = "any moment now" if headroom <= timedelta() else f"in {_about(headroom)}"
+        when = "at any moment" if headroom <= timedelta() else f"in {_about(headroom)}"
         yield failed(f"retention may delete the first of the range {when}, before it is read", longer)
     elif headroom < max(LEAST_HEADROOM, HEADROOM_PER_DURATION * duration):
-        words = f"retention leaves {_about(headroom)}, which is little if a replay has to be paused or retried"
+        words = f"retention leaves {_about(headroom)}, too little for a replay that is paused or retried"
         yield untested(words, longer)
 
 
