@@ -239,7 +239,7 @@ class BackfillRun:
                         self._record_isolation(lease, step)
                         self._start_spark(watch.phase)
                         watch.phase("loading the transform")
-                        writers = self._writers(control=self.plan.control is not None)
+                        writers = self._writers(watch.notice, control=self.plan.control is not None)
                         meanwhile.enter_context(self._preparing(writers.values(), slices))
                     case MakeStaging() | StageFromSnapshot() | MakeControlStaging():
                         control = isinstance(step, MakeControlStaging)
@@ -265,7 +265,7 @@ class BackfillRun:
         watch.phase("catching up with live")
         guard.check()
         self._start_spark(watch.phase)
-        writer = self._writer()
+        writer = self._writer(watch.notice)
         with self._preparing([writer], slices):
             lane = ReplayVariant(ReplaySlice.name, self.staging(lease), writer)
         rate = limits_of(self.project_context, lease, self.plan, self.contract).bytes_per_second
@@ -467,7 +467,7 @@ class BackfillRun:
                 from anabranch.adapters.spark.keyed.merge_rollback import MergeRollback
 
                 code = code_digest(self.project_context.folder, self.pipeline)
-                return MergeRollback(self.target, self._writer(), code)(staging, note)
+                return MergeRollback(self.target, self._writer(lambda _: None), code)(staging, note)
             from anabranch.adapters.spark.write.row_rollback import RowRollback
 
             return RowRollback(self._spark, self.project_context.catalog, self.target)(staging, note)
@@ -514,17 +514,19 @@ class BackfillRun:
             phase("starting Spark")
         return self._spark
 
-    def _writer(self) -> SliceWriter:
-        return self._reporting(slice_writer(self._spark, self.project_context, self.plan, self.pipeline, self.run_id))
+    def _writer(self, notice: Callable[[str], object]) -> SliceWriter:
+        return self._reporting(
+            slice_writer(self._spark, self.project_context, self.plan, self.pipeline, self.run_id, notice)
+        )
 
     def _reporting(self, writer: SliceWriter) -> SliceWriter:
         from anabranch.adapters.spark.write.reporting_writer import ReportingWriter
 
         return ReportingWriter(writer, self.run_id)
 
-    def _writers(self, *, control: bool) -> dict[str, SliceWriter]:
+    def _writers(self, notice: Callable[[str], object], *, control: bool) -> dict[str, SliceWriter]:
         """By the name of their steps."""
-        own = {ReplaySlice.name: self._writer()}
+        own = {ReplaySlice.name: self._writer(notice)}
         if not control:
             return own
         control_ = control_writer(self._spark, self.project_context, self.plan, self.run_id)

@@ -20,7 +20,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.live_watch import LiveWatch
 from anabranch.app.planning import ProjectInputs
 from anabranch.app.project_context import ProjectContext
-from anabranch.app.slice_writers import slice_writer
+from anabranch.app.slice_writers import slice_job
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
@@ -31,14 +31,14 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.readiness.live_samples import arrivals_per_second, worst_lag, worst_latency
 from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slices
-from anabranch.replay.replayer import AHEAD
+from anabranch.replay.replayer import AHEAD, SliceWriter
 from anabranch.replay.slice_ledger import total
 from anabranch.replay.staging import Staging, staging_branch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from anabranch.adapters.spark.write.slices import SparkSliceWriter
+    from anabranch.adapters.spark.write.job import SliceJob
     from anabranch.replay.slice_ledger import SliceLedger
 
 LIFETIME = timedelta(days=7)
@@ -129,15 +129,19 @@ class Rehearsal:
             )
 
     def _measure(self, target: IcebergTarget) -> Rehearsed:
+        from anabranch.adapters.spark.write.factory import compose_slice_writer
+
         staging, commit = self._stage(target)
-        writer = self._writer()
+        job = self._job()
+        native = self.project_context.loaded.settings.spark.native
+        writer = compose_slice_writer(job, native=native, notice=self.say)
         watch = LiveWatch(self.project_context, self.pipeline)
         pieces = rehearsal_slices(self.plan, self._most_offsets)
         writer.limit(self._rate)
         with watch.watching():
             bursts = self._bursts(writer, staging, watch, pieces)
         line = fit([each.of_one for each in bursts])
-        stages = self._stages(writer, pieces, staging, line, commit)
+        stages = self._stages(job, writer, pieces, staging, line, commit)
         head = target.head(staging.branch) or staging.snapshot
         validate = self._validate(target, head)
         self.say("Promoting and rolling back on a scratch branch …")
@@ -179,14 +183,10 @@ class Rehearsal:
             return None
         return max(1, round(MOST_SECONDS * self._rate / self.bytes_per_record))
 
-    def _writer(self) -> SparkSliceWriter:
-        """As a replay's, but that bad records are only counted."""
-        from anabranch.adapters.spark.write.slices import SparkSliceWriter
-
-        writer = slice_writer(self.spark, self.project_context, self.plan, self.pipeline, self.name)
-        if not isinstance(writer, SparkSliceWriter):
-            raise TypeError(f"slices of {self.plan.pipeline} are not written on Spark")
-        return replace(writer, set_aside=False)
+    def _job(self) -> SliceJob:
+        """As a replay's, except that bad records are only counted."""
+        job = slice_job(self.spark, self.project_context, self.plan, self.pipeline, self.name)
+        return replace(job, set_aside=False)
 
     def _stage(self, target: IcebergTarget) -> tuple[Staging, float]:
         """The scratch branch, made as staging is; and how long that commit took."""
@@ -198,9 +198,7 @@ class Rehearsal:
         state = None if self.plan.state is None else self.plan.state.snapshot
         return Staging(self.name, EPOCH, head, self.plan.target.partitions, state), seconds
 
-    def _bursts(
-        self, writer: SparkSliceWriter, staging: Staging, watch: LiveWatch, pieces: RehearsalSlices
-    ) -> list[Burst]:
+    def _bursts(self, writer: SliceWriter, staging: Staging, watch: LiveWatch, pieces: RehearsalSlices) -> list[Burst]:
         """Replay and rest in turn. The warm-up is not counted, in time or in what live had to bear."""
         if pieces.warm_up:
             self.say(f"Warming up: {pieces.warm_up[0].width:,} offsets …")
@@ -218,7 +216,7 @@ class Rehearsal:
         if self._rate is not None:
             self.sleep(max(0.0, bytes_read / self._rate - seconds))
 
-    def _burst(self, writer: SparkSliceWriter, staging: Staging, slices: tuple[Slice, ...]) -> Burst:
+    def _burst(self, writer: SliceWriter, staging: Staging, slices: tuple[Slice, ...]) -> Burst:
         """As a replay does it: drift is looked for before each slice, and those after it are read ahead."""
         present, started = ProjectInputs(self.project_context, self.pipeline, self.plan), self.clock()
         ledgers = []
@@ -235,7 +233,13 @@ class Rehearsal:
         return Burst(slices, tuple(ledgers), self.clock() - started)
 
     def _stages(
-        self, writer: SparkSliceWriter, pieces: RehearsalSlices, staging: Staging, line: Fit, commit: float
+        self,
+        job: SliceJob,
+        writer: SliceWriter,
+        pieces: RehearsalSlices,
+        staging: Staging,
+        line: Fit,
+        commit: float,
     ) -> dict[str, float]:
         """Of a slice on its own: in a burst the stages of several overlap. A small range has no slice left for it."""
         from anabranch.adapters.spark.write.stages import time_stages
@@ -248,7 +252,7 @@ class Rehearsal:
             return self._seconds(lambda: writer.write(slice_, staging))
 
         self.say("Timing each stage of a slice …")
-        return time_stages(writer, slice_, staging.branch, self.clock, write, commit)
+        return time_stages(job, slice_, staging, self.clock, write, commit)
 
     def _validate(self, target: IcebergTarget, head: int) -> float:
         """Seconds per million rows of the range, of the partitions that the rehearsed slices have filled.

@@ -36,7 +36,7 @@ class FunctionsNotCompiledError(AnabranchError):
 
 
 def json_function(name: str, schema: StructType, zone: str, value: Column) -> Column:
-    """The function's result, a struct of the schema. `zone` is for moments that name none."""
+    """The function's result, a struct of the schema. `zone` is for timestamps without one."""
     return function(name, zone, schema.json(), given=(value,))
 
 
