@@ -44,7 +44,7 @@ def now() -> datetime:
 def production(place: Bench, spark: SparkSession) -> None:
     """All rows where the pipeline writes them, and twice more for the way by hand: as they are, and corrected."""
     raw = spark.read.format("kafka").options(**by_hand.source(place.bootstrap, TOPIC)).load()
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.project_context.catalog.name}`.hand")
     by_hand.rows(raw).writeTo(spark_name(place.project_context.catalog, TOPIC)).append()
     for name in ("orders", "corrected"):
         table = spark_name(place.project_context.catalog, f"hand.{name}")

@@ -13,21 +13,21 @@ from typing import Any
 from bench.lifecycle import run_of
 from bench.workbench import Bench, Quiet
 
-from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
+from anabranch.adapters.spark.native.append_writer import NativeAppendWriter
 from anabranch.app.project_context import open_project
 from anabranch.plan.slices import Slice
 
 
 def noting(notes: Path) -> None:
-    made = AppendSliceWriter._write_files
+    made = NativeAppendWriter._write_files
 
-    def noted(self: AppendSliceWriter, slice_: Slice, query: Any) -> Any:
+    def noted(self: NativeAppendWriter, slice_: Slice, query: Any) -> Any:
         note(notes, "begun", slice_)
         found = made(self, slice_, query)
         note(notes, "made", slice_)
         return found
 
-    AppendSliceWriter._write_files = noted  # type: ignore[method-assign]
+    NativeAppendWriter._write_files = noted  # type: ignore[method-assign]
 
 
 def note(notes: Path, word: str, slice_: Slice) -> None:

@@ -115,6 +115,8 @@ class Quiet:
 
     def resting(self, *_: object) -> None: ...
 
+    def notice(self, *_: object) -> None: ...
+
     def interrupted(self) -> bool:
         return False
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pyspark.sql import DataFrame
 
+from anabranch.adapters.spark.native.append_writer import NativeAppendWriter
 from anabranch.adapters.spark.transform.load import LoadedTransform
-from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
 from anabranch.app.backfill import BackfillRun
 from anabranch.errors import AnabranchError
 from anabranch.gates.collect import GateService
@@ -41,13 +41,13 @@ class Log:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    log, begin = Log(), AppendSliceWriter.begin
+    log, begin = Log(), NativeAppendWriter.begin
 
-    def noted(self: AppendSliceWriter, slice_: Slice) -> None:
+    def noted(self: NativeAppendWriter, slice_: Slice) -> None:
         log.note(f"begin {slice_.id}")
         begin(self, slice_)
 
-    monkeypatch.setattr(AppendSliceWriter, "begin", noted)
+    monkeypatch.setattr(NativeAppendWriter, "begin", noted)
     return log
 
 
@@ -136,13 +136,13 @@ def test_under_a_limit_nothing_is_begun_ahead_once_a_stop_was_requested(
 ) -> None:
     """It would have to be waited for, and under a limit that takes long."""
     limited(shop)
-    run, await_read = shop.plan(slices=3), AppendSliceWriter.await_read
+    run, await_read = shop.plan(slices=3), NativeAppendWriter.await_read
 
-    def cancelled_meanwhile(self: AppendSliceWriter, slice_: Slice) -> None:
+    def cancelled_meanwhile(self: NativeAppendWriter, slice_: Slice) -> None:
         shop.store.writer.record_act(ControlRequest.CANCEL.value, actor="ann", run_id=run.run_id, details={})
         await_read(self, slice_)
 
-    monkeypatch.setattr(AppendSliceWriter, "await_read", cancelled_meanwhile)
+    monkeypatch.setattr(NativeAppendWriter, "await_read", cancelled_meanwhile)
     assert replay(run, Onlooker()) is ReplayEnd.CANCELLED
     assert log.words == [f"begin {run.plan.slices[0].id}"]
 

@@ -81,7 +81,7 @@ def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
     if blamed is not None:
         number = 1 + was[: was.index(blamed)].count("\n")
         assert f"transforms/orders.py:{number}: " in error.what
-        assert "plan anew" in error.remedy
+        assert "plan again" in error.remedy
     file.write_text(was)
     mended = refusal(shop.apply, shop.again(run.run_id), Onlooker())
     assert mended.code == "plan.code-changed"

@@ -15,12 +15,11 @@ from pyspark.sql import functions as F
 from anabranch.adapters.iceberg import target as iceberg
 from anabranch.adapters.iceberg.files import files_in
 from anabranch.adapters.spark.decode.decode import EVENT_TIME
-from anabranch.adapters.spark.source import kafka_source
-from anabranch.adapters.spark.write import slices
-from anabranch.adapters.spark.write.data_files import DataFiles, PlannedFiles
+from anabranch.adapters.spark.native.data_files import DataFiles, PlannedFiles
+from anabranch.adapters.spark.native.record_counter import RecordCounter
+from anabranch.adapters.spark.source import kafka_source, slice_source
 from anabranch.adapters.spark.write.quarantine import QuarantineTable
-from anabranch.adapters.spark.write.record_counter import RecordCounter
-from anabranch.adapters.spark.write.slices import SparkSliceWriter
+from anabranch.adapters.spark.write.target_rows import RangeFilter, TargetRows
 from anabranch.adapters.sql.store import open_store
 from anabranch.app.backfill import BackfillRun
 from anabranch.errors import AnabranchError
@@ -88,19 +87,19 @@ def uncommitted(patch: Patch) -> None:
 
 def range_ends(hours_later: int) -> Callable[[Patch], None]:
     def mutate(patch: Patch) -> None:
-        def in_range(self: SparkSliceWriter) -> Column:
-            partitions = self.plan.target.partitions
+        def in_range(self: RangeFilter) -> Column:
+            partitions = self.partitions
             assert isinstance(partitions, PartitionRange)
             end = partitions.end + hours_later * timedelta(hours=1)
             return (F.col(EVENT_TIME) >= F.lit(partitions.start)) & (F.col(EVENT_TIME) < F.lit(end))
 
-        patch.setattr(SparkSliceWriter, "_in_range", property(in_range))
+        patch.setattr(RangeFilter, "in_range", property(in_range))
 
     return mutate
 
 
 def no_filter(patch: Patch) -> None:
-    patch.setattr(SparkSliceWriter, "_in_range", property(lambda _self: F.lit(True)))
+    patch.setattr(RangeFilter, "in_range", property(lambda _self: F.lit(True)))
 
 
 def record_dropped(patch: Patch) -> None:
@@ -109,7 +108,7 @@ def record_dropped(patch: Patch) -> None:
     def lossy(*args: Any, **options: Any) -> DataFrame:
         return honest(*args, **options).where(F.col("offset") != 60)
 
-    patch.setattr(slices, "read_offsets", lossy)
+    patch.setattr(slice_source, "read_offsets", lossy)
 
 
 def quarantine_forgets(patch: Patch) -> None:
@@ -130,12 +129,12 @@ def counted_wrong(kind: str, wrong: Callable[[int], int]) -> Callable[[Patch], N
 
 
 def rows_of_no_partition(patch: Patch) -> None:
-    honest = SparkSliceWriter._rows
+    honest = TargetRows.of
 
-    def astray(self: SparkSliceWriter, decoded: DataFrame) -> DataFrame:
+    def astray(self: TargetRows, decoded: DataFrame) -> DataFrame:
         return honest(self, decoded).withColumn("_partition", F.lit(99))
 
-    patch.setattr(SparkSliceWriter, "_rows", astray)
+    patch.setattr(TargetRows, "of", astray)
 
 
 def files_lost(patch: Patch) -> None:

@@ -134,7 +134,7 @@ class BackfillRun:
             self.plan,
             self.pipeline,
             lambda: self._spark,
-            lambda: self._engine.writers(control=False)[ReplaySlice.name],
+            lambda: self._engine.writers(self.say, control=False)[ReplaySlice.name],
         )
 
     @property

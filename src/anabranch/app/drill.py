@@ -10,6 +10,7 @@ from typing import Any
 
 from pyiceberg.table import Table
 
+from anabranch.adapters.iceberg.code_versions import live_code_digests
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.partition_stats import filled_partitions
 from anabranch.adapters.iceberg.states import states

@@ -26,12 +26,12 @@ class SparkEngine:
     start: Callable[[Callable[[str], None]], SparkSession]
     """The run's session, started now if there is none; it tells its argument so."""
 
-    def writers(self, *, control: bool) -> Mapping[str, SliceWriter]:
-        given = self.project_context, self.plan
-        own = {ReplaySlice.name: self._reporting(slice_writer(self._session, *given, self.pipeline, self.run_id))}
+    def writers(self, notice: Callable[[str], object], *, control: bool) -> Mapping[str, SliceWriter]:
+        given = self._session, self.project_context, self.plan
+        own = {ReplaySlice.name: self._reporting(slice_writer(*given, self.pipeline, self.run_id, notice))}
         if not control:
             return own
-        return {**own, ControlSlice.name: self._reporting(control_writer(self._session, *given, self.run_id))}
+        return {**own, ControlSlice.name: self._reporting(control_writer(*given, self.run_id))}
 
     def cancel_jobs(self) -> None:
         self._session.sparkContext.cancelAllJobs()

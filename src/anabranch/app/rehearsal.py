@@ -18,7 +18,7 @@ from anabranch.app.live_position import ProjectLivePosition
 from anabranch.app.live_watch import CLIENT_ID
 from anabranch.app.planning import ProjectInputs
 from anabranch.app.project_context import ProjectContext
-from anabranch.app.slice_writers import slice_writer
+from anabranch.app.slice_writers import slice_job
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.checks.rollback import RehearsedRollback
@@ -32,7 +32,7 @@ from anabranch.runs.heads import Head
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from anabranch.adapters.spark.write.slices import SparkSliceWriter
+    from anabranch.adapters.spark.write.job import SliceJob
 
 EPOCH = 1
 
@@ -85,14 +85,16 @@ class ProjectRehearsal:
     def head(self, staging: Staging) -> Head:
         return self.target.head(staging.name) or staging.head
 
-    def writer(self) -> SparkSliceWriter:
-        """As a replay's, but that bad records are only counted."""
-        from anabranch.adapters.spark.write.slices import SparkSliceWriter
+    def writer(self) -> SliceWriter:
+        from anabranch.adapters.spark.write.factory import compose_slice_writer
 
-        writer = slice_writer(self.spark, self.project_context, self.plan, self.pipeline, self.name)
-        if not isinstance(writer, SparkSliceWriter):
-            raise TypeError(f"slices of {self.plan.pipeline} are not written on Spark")
-        return replace(writer, set_aside=False)
+        native = self.project_context.loaded.settings.spark.native
+        return compose_slice_writer(self._job(), native=native, notice=lambda _: None)
+
+    def _job(self) -> SliceJob:
+        """As a replay's, except that bad records are only counted."""
+        job = slice_job(self.spark, self.project_context, self.plan, self.pipeline, self.name)
+        return replace(job, set_aside=False)
 
     def live(self) -> ProjectLivePosition:
         return ProjectLivePosition.of(self.project_context, self.pipeline, CLIENT_ID)
@@ -102,19 +104,15 @@ class ProjectRehearsal:
 
     def time_stages(
         self,
-        writer: SliceWriter,
         slice_: Slice,
         staging: Staging,
         clock: Callable[[], float],
         write: Callable[[], float],
         commit: float,
     ) -> dict[str, float]:
-        from anabranch.adapters.spark.write.slices import SparkSliceWriter
         from anabranch.adapters.spark.write.stages import time_stages
 
-        if not isinstance(writer, SparkSliceWriter):
-            raise TypeError(f"slices of {self.plan.pipeline} are not written on Spark")
-        return time_stages(writer, slice_, staging.name, clock, write, commit)
+        return time_stages(self._job(), slice_, staging, clock, write, commit)
 
     def validation(self, head: Head) -> Callable[[], float]:
         from anabranch.adapters.spark.validate.measures import measure

@@ -1,7 +1,8 @@
-"""Who writes the slices of a run, by its plan, and where a replay as a stream keeps its state."""
+"""The slice writer of a run, by its plan, and where a stream-faithful replay has its checkpoint."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,51 +18,67 @@ from anabranch.replay.replayer import SliceWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from anabranch.adapters.spark.write.slices import SparkSliceWriter
+    from anabranch.adapters.spark.write.job import SliceJob
 
 
-def slice_writer(
+def slice_job(
     spark: SparkSession, project_context: ProjectContext, plan: Plan, pipeline: Pipeline, run_id: str
-) -> SliceWriter:
+) -> SliceJob:
     """By the project's code as it is now; the plan's guard says whether that is the plan's."""
     from anabranch.adapters.spark.transform.load import load_transform, ship
     from anabranch.adapters.spark.transform.lookups import LookupTables
-    from anabranch.adapters.spark.windows.stream_slices import StreamSliceWriter
+    from anabranch.adapters.spark.write.job import SliceJob
 
     transform = load_transform(project_context.folder, pipeline, LookupTables(project_context.catalog, plan.lookups))
     ship(spark, transform, pipeline)
-    given = (spark, project_context.kafka, project_context.catalog, plan, pipeline, transform, run_id)
-    stream = stream_folder(project_context, plan, run_id)
-    if stream is not None:
-        return StreamSliceWriter(*given, stream=stream)
-    return _in_batches(plan, pipeline)(*given)
+    return SliceJob(spark, project_context.kafka, project_context.catalog, plan, pipeline, transform, run_id)
 
 
-def control_writer(spark: SparkSession, project_context: ProjectContext, plan: Plan, run_id: str) -> SliceWriter:
-    """By the code that the plan names as its control.
+def slice_writer(
+    spark: SparkSession,
+    project_context: ProjectContext,
+    plan: Plan,
+    pipeline: Pipeline,
+    run_id: str,
+    notice: Callable[[str], object],
+) -> SliceWriter:
+    """The writer of the run's own slices. `notice` shows the user a line, such as why the native writer is not used."""
+    from anabranch.adapters.spark.write.factory import compose_slice_writer
 
-    Its files are not given to the workers: those know a module by its name, and that name is the corrected code's.
-    Planning has refused code that would ask a worker for them.
-    """
-    from anabranch.adapters.spark.transform.load import load_transform
-    from anabranch.adapters.spark.transform.lookups import LookupTables
-
-    kept = CodeStore.below(project_context.state, plan.pipeline).load(plan.control or "")
-    transform = load_transform(kept.folder, kept.pipeline, LookupTables(project_context.catalog, plan.lookups))
-    kind = _in_batches(plan, kept.pipeline)
-    return kind(
-        spark, project_context.kafka, project_context.catalog, plan, kept.pipeline, transform, run_id, control=True
+    return compose_slice_writer(
+        slice_job(spark, project_context, plan, pipeline, run_id),
+        stream=stream_folder(project_context, plan, run_id),
+        native=project_context.loaded.settings.spark.native,
+        notice=notice,
     )
 
 
-def _in_batches(plan: Plan, pipeline: Pipeline) -> type[SparkSliceWriter]:
-    from anabranch.adapters.spark.windows.window_slices import WindowSliceWriter
-    from anabranch.adapters.spark.write.append_slices import AppendSliceWriter
-    from anabranch.adapters.spark.write.slices import SparkSliceWriter
+def control_writer(spark: SparkSession, project_context: ProjectContext, plan: Plan, run_id: str) -> SliceWriter:
+    """The writer of the control's slices, by the code that the plan names as its control.
 
-    if pipeline.spec.window is not None:
-        return WindowSliceWriter
-    return SparkSliceWriter if plan.strategy.whole_table else AppendSliceWriter
+    Its files are not shipped to the workers: they know a module by its name, and that name is the corrected code's.
+    Planning refuses code whose functions would need its modules on a worker.
+    """
+    from anabranch.adapters.spark.transform.load import load_transform
+    from anabranch.adapters.spark.transform.lookups import LookupTables
+    from anabranch.adapters.spark.write.factory import compose_slice_writer
+    from anabranch.adapters.spark.write.job import SliceJob
+
+    stored = CodeStore.below(project_context.state, plan.pipeline).load(plan.control or "")
+    transform = load_transform(stored.folder, stored.pipeline, LookupTables(project_context.catalog, plan.lookups))
+    return compose_slice_writer(
+        SliceJob(
+            spark,
+            project_context.kafka,
+            project_context.catalog,
+            plan,
+            stored.pipeline,
+            transform,
+            run_id,
+            control=True,
+        ),
+        native=project_context.loaded.settings.spark.native,
+    )
 
 
 def run_folder(project_context: ProjectContext, run_id: str) -> Path:

@@ -113,7 +113,6 @@ class RehearsalTools(Protocol):
 
     def time_stages(
         self,
-        writer: SliceWriter,
         slice_: Slice,
         staging: Staging,
         clock: Callable[[], float],

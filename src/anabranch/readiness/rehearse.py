@@ -226,7 +226,7 @@ class Rehearsal:
             return self.clock() - started
 
         self.say("Timing each stage of a slice …")
-        return self.tools.time_stages(writer, slice_, staging, self.clock, write, commit)
+        return self.tools.time_stages(slice_, staging, self.clock, write, commit)
 
     def _validate(self, head: Head) -> float:
         """Seconds per million rows of the range, of the partitions that the rehearsed slices have filled.

@@ -20,8 +20,11 @@ class ReplayEngine(Protocol):
     def start(self, phase: Callable[[str], None], /) -> object:
         """Be ready to load code and write slices; idempotent. `phase` is told what takes time."""
 
-    def writers(self, *, control: bool) -> Mapping[str, SliceWriter]:
-        """The writers by the name of their steps. Loads the user's code. Raises if that can't be loaded."""
+    def writers(self, notice: Callable[[str], object], *, control: bool) -> Mapping[str, SliceWriter]:
+        """The writers by the name of their steps. Loads the user's code. Raises if that can't be loaded.
+
+        `notice` shows a line, such as why a faster writer is not used.
+        """
 
     def cancel_jobs(self) -> None:
         """End what the engine waits for. A slice whose commit was made meanwhile is found in staging later."""

@@ -74,7 +74,7 @@ class ReplayRun:
                         self._record_isolation(step)
                         self.engine.start(self.observer.phase)
                         self.observer.phase("loading the transform")
-                        writers.update(self.engine.writers(control=self.plan.control is not None))
+                        writers.update(self.engine.writers(self.observer.notice, control=self.plan.control is not None))
                         preparing.enter_context(_prepared(writers.values(), slices))
                     case MakeStaging() | StageFromSnapshot():
                         self.observer.phase("preparing staging")
@@ -102,7 +102,7 @@ class ReplayRun:
         self.observer.phase("catching up with live")
         guard.check()
         self.engine.start(self.observer.phase)
-        writer = self.engine.writers(control=False)[ReplaySlice.name]
+        writer = self.engine.writers(self.observer.notice, control=False)[ReplaySlice.name]
         with _prepared([writer], slices):
             variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
         end = self._replayer([variant], guard, lambda: None)(slices)

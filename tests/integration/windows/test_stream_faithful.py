@@ -17,8 +17,8 @@ from tests.scenarios.windowed_live import LATENESS
 
 from anabranch.adapters.checkpoints.log import batches_done
 from anabranch.adapters.iceberg.refs import snapshot_of
-from anabranch.adapters.spark.windows.stream_slices import OtherStateError
 from anabranch.adapters.spark.windows.stream_state import compare_states
+from anabranch.adapters.spark.windows.stream_writer import OtherStateError
 from anabranch.app.backfill import BackfillRun
 from anabranch.app.slice_writers import stream_place
 from anabranch.app.stream_states import find_pair

@@ -35,12 +35,12 @@ def test_a_slice_is_begun_once_and_given_away_once() -> None:
     maker = Maker()
     ahead = Prefetch(maker.query, maker.make)
     for slice_ in (FIRST, SECOND, SECOND):
-        ahead.begin(slice_)
+        ahead.prefetch(slice_)
     assert ahead.take(SECOND) == "files of s00001"
     assert ahead.take(FIRST) == "files of s00000"
     assert sorted(step for step in maker.steps if "files" in step) == ["files of s00000", "files of s00001"]
     assert len(maker.steps) == 4
-    ahead.begin(SECOND)
+    ahead.prefetch(SECOND)
     assert ahead.take(SECOND) == "files of s00001"
     assert maker.steps[4:] == ["query of s00001", "files of s00001"], "files are committed once: again needs others"
 
@@ -62,7 +62,7 @@ def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() 
 
     ahead = Prefetch(query, slow)
     for slice_ in (FIRST, SECOND, THIRD):
-        ahead.begin(slice_)
+        ahead.prefetch(slice_)
     assert second.wait(PATIENCE)
     assert queried.wait(PATIENCE)
     assert maker.steps == ["query of s00000", "query of s00001", "query of s00002"]
@@ -76,7 +76,7 @@ def test_two_slices_are_made_at_once_and_the_third_waits_with_its_query_there() 
 def test_an_error_comes_up_when_the_slice_is_taken(faulty: str) -> None:
     maker = Maker()
     ahead = Prefetch(fail, maker.make) if faulty == "query" else Prefetch(maker.query, fail)
-    ahead.begin(SECOND)
+    ahead.prefetch(SECOND)
     with pytest.raises(ZeroDivisionError):
         ahead.take(SECOND)
 
@@ -91,9 +91,9 @@ def test_what_is_let_go_is_waited_for_and_dropped() -> None:
 
     ahead = Prefetch(maker.query, slow)
     for slice_ in (FIRST, SECOND, THIRD):
-        ahead.begin(slice_)
+        ahead.prefetch(slice_)
     assert running.wait(PATIENCE)
-    letting_go = Thread(target=ahead.let_go, args=(dropped.append,))
+    letting_go = Thread(target=ahead.discard_prefetched, args=(dropped.append,))
     letting_go.start()
     go_on.set()
     letting_go.join(PATIENCE)
@@ -106,6 +106,6 @@ def test_what_is_let_go_is_waited_for_and_dropped() -> None:
 
 def test_a_fault_in_what_is_let_go_is_nobodys_business() -> None:
     ahead, dropped = Prefetch(fail, fail), list[str]()
-    ahead.begin(FIRST)
-    ahead.let_go(dropped.append)
+    ahead.prefetch(FIRST)
+    ahead.discard_prefetched(dropped.append)
     assert dropped == []

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.write.append_slices import one_row_at_most
-from anabranch.adapters.spark.write.record_counter import CountSpec, RecordCounter
+from anabranch.adapters.spark.native.record_counter import CountSpec, RecordCounter
+from anabranch.adapters.spark.native.slice_queries import one_row_at_most
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tests.fixtures.spark import SparkForTests
 
-from anabranch.adapters.spark.write.data_files import DataFiles, FilesTemplate
+from anabranch.adapters.spark.native.data_files import DataFiles, FilesTemplate
 from anabranch.adapters.spark.write.target_table import spark_name
 
 pytestmark = pytest.mark.spark

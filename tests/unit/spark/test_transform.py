@@ -184,7 +184,7 @@ def test_a_fault_names_its_line_when_another_thread_put_the_query_together(
     given = events(spark, found)
 
     ahead, slice_ = Prefetch(lambda _: transform(given), lambda _, rows: rows), Slice("s00001", {0: (0, 1)})
-    ahead.begin(slice_)
+    ahead.prefetch(slice_)
     rows = ahead.take(slice_)
     with pytest.raises(TransformFailedError) as failed, transform.attribute_transform_errors():
         rows.write.format("noop").mode("overwrite").save()

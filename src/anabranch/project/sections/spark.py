@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
-from anabranch.project.model import Part, surroundings
+from anabranch.project.model import Part, Switch, surroundings
 from anabranch.project.options.passing import OptionValue, pass_options
 from anabranch.project.options.spark import check_spark_option
 from anabranch.project.refusals import refuse
@@ -55,6 +55,12 @@ class SparkSettings(Part):
     )
     driver_memory: Annotated[str, AfterValidator(_memory)] = Field(
         default="2g", description="Memory of the driver's Java process.", examples=["2g"]
+    )
+    native: Switch = Field(
+        default=True,
+        description="Whether slices are decoded and written by Anabranch's own Java code where it fits. false: by "
+        "Spark's and Iceberg's own code, to the same rows and the same ledger, more slowly",
+        examples=[True],
     )
     options: Annotated[
         Mapping[str, OptionValue],

@@ -1,7 +1,7 @@
-"""The quick way to decode a value: from its bytes straight into columns, by a function inside Spark's own code.
+"""Decodes a JSON value from its bytes straight into columns, by a function inside Spark's generated code.
 
-It knows plain values only and gives null for all others, which then go the slow way. `from_json` makes a reader with a
-buffer for every record, and cannot be told to be strict: this takes a third of the time that its strict use takes.
+It decodes plain values only and gives null for all others, which `from_json` then decodes. `from_json` makes a reader
+with a buffer for every record and has no strict mode: this takes a third of the time that its strict use takes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PLAIN = (BooleanType(), DateType(), DoubleType(), IntegerType(), LongType(), St
 
 
 def fast_json(value: Column, schema: StructType, zone: str) -> Column:
-    """A struct of the schema, or null where the slow way must decide. `zone` is for moments that name none."""
-    return json_function("quick_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
+    """A struct of the schema, or null where `from_json` must decide. `zone` applies to timestamps without one."""
+    return json_function("fast_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
 
 
 def _plain(kind: DataType) -> bool:

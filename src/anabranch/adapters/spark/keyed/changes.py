@@ -1,4 +1,4 @@
-"""What a batch or slice changes in a table that is a state by key: for each key its last row, or that it is gone."""
+"""What a batch or slice changes in a table that is a state by key: each key's last row, or its deletion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anabranch.contract.pipeline import PipelineSpec
 from anabranch.errors import AnabranchError, ExitCode
 
 DELETED = "_deleted"
-"""Whether the key is to be gone."""
+"""Whether the key is deleted."""
 LAST = "_last"
 """Whether it is what becomes of its key; a later one of the same batch or slice has replaced all others."""
 _ALL = "_all"
@@ -140,29 +140,29 @@ class KeyedChanges:
         return reduce(and_, (F.col(f"{one}.`{key}`").eqNullSafe(F.col(f"{other}.`{key}`")) for key in self.keys))
 
     def require_sound(self, changes: DataFrame) -> None:
-        """Raise if it can't be said which row a key is to have."""
+        """Raise if the row of a key is undefined: KeySplitError, KeyTwiceError, StrangeKeyError."""
         wrong = changes.where(F.col("_split") | F.col("_twice") | F.col("_partition").isNull())
-        found = wrong.select(*map(_named, self.keys), *COORDINATES, "_split", "_twice").first()
-        if found is None:
+        unsound = wrong.select(*map(_named, self.keys), *COORDINATES, "_split", "_twice").first()
+        if unsound is None:
             return
-        key = ", ".join(f"{name} {found[name]!r}" for name in self.keys)
-        if found["_partition"] is None:
+        key = ", ".join(f"{name} {unsound[name]!r}" for name in self.keys)
+        if unsound["_partition"] is None:
             raise StrangeKeyError(
-                f"The transform gave a row for {key}, and none of the events at hand has this key.",
+                f"The transform gave a row for {key}, and none of the events that it was given has this key.",
                 state=_SAFE,
                 hint="return rows only for the keys of the events that the transform was given",
             )
-        if found["_split"]:
+        if unsound["_split"]:
             raise KeySplitError(
-                f"Events of {key} come from more than one partition of the topic, so nobody can say which is the last.",
+                f"Events of {key} are in more than one partition of the topic; order across partitions is undefined.",
                 state=_SAFE,
-                hint="let producers key their records, so that all of one key go to one partition",
-                partition=found["_partition"],
-                offset=found["_offset"],
+                hint="key the records in the producer, so that all of one key go to one partition",
+                partition=unsound["_partition"],
+                offset=unsound["_offset"],
             )
         raise KeyTwiceError(
-            f"The transform gave more than one row for {key} (partition {found['_partition']}, offset "
-            f"{found['_offset']}).",
+            f"The transform gave more than one row for {key} (partition {unsound['_partition']}, offset "
+            f"{unsound['_offset']}).",
             state=_SAFE,
             hint="give one row for each key, or add to target.keys what tells them apart",
         )

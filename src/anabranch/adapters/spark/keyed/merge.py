@@ -1,4 +1,4 @@
-"""One merge of changes by key into a branch of a table, and one commit that says whose it is, whatever it changes."""
+"""Merges changes by key into a branch of a table, in one commit that carries its properties even if nothing changes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def merge(
     into: str,
     keys: Sequence[str],
     columns: Sequence[str],
-    said: Mapping[str, str],
-    landed: Callable[[], bool],
+    properties: Mapping[str, str],
+    is_committed: Callable[[], bool],
 ) -> None:
-    """Merge what stands of the changes into a branch. `landed` asks the table whether the commit is there.
+    """Merge the last change of each key into a branch. `is_committed` looks the commit up in the table.
 
     Nobody else may write to the branch. A merge that finds nothing to change may leave no commit: then an empty one
     says how far we have come.
@@ -33,16 +33,16 @@ def merge(
     view = f"changes_{uuid4().hex}"
     changes.where(F.col(LAST)).createOrReplaceTempView(view)
     try:
-        with _saying(session, said):
+        with _snapshot_properties(session, properties):
             session.sql(_statement(into, view, keys, columns))
     except (PySparkException, Py4JError):
         # The answer may have been lost after the commit was made; the table knows.
-        if not landed():
+        if not is_committed():
             raise
     finally:
         session.catalog.dropTempView(view)
-    if not landed():
-        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+    if not is_committed():
+        options = {f"snapshot-property.{name}": value for name, value in properties.items()}
         changes.select(*(f"`{name}`" for name in columns)).limit(0).writeTo(into).options(**options).append()
 
 
@@ -59,12 +59,12 @@ def _statement(into: str, view: str, keys: Sequence[str], columns: Sequence[str]
 
 
 @contextmanager
-def _saying(session: SparkSession, said: Mapping[str, str]) -> Iterator[None]:
+def _snapshot_properties(session: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
     """A merge takes its properties from the session: left there, every later commit would claim to be this one."""
     try:
-        for name, value in said.items():
+        for name, value in properties.items():
             session.conf.set(f"{_SETTING}{name}", value)
         yield
     finally:
-        for name in said:
+        for name in properties:
             session.conf.unset(f"{_SETTING}{name}")

@@ -1,6 +1,6 @@
-"""Functions of ours that run inside Spark's own code: Java sources, compiled by the compiler that Spark brings along.
+"""Our functions inside Spark's generated code: Java sources, compiled by the compiler that Spark ships.
 
-Nothing has to be installed for that: Spark compiles its own generated code with the same one.
+Nothing has to be installed: Spark compiles its own generated code with the same compiler.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FunctionsNotCompiledError(AnabranchError):
 
 
 def json_function(name: str, schema: StructType, zone: str, value: Column) -> Column:
-    """The function's result, a struct of the schema. `zone` is for moments that name none."""
+    """The function's result, a struct of the schema. `zone` is for timestamps without one."""
     return function(name, zone, schema.json(), given=(value,))
 
 

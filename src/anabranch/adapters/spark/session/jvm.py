@@ -53,7 +53,7 @@ def remember(jvm: Jvm | None) -> None:
 
 
 def is_dead() -> bool:
-    """Whether the JVM ended and nobody asked it to."""
+    """Whether the JVM ended without a call to stop it."""
     return _current is not None and _current.process.poll() is not None
 
 
@@ -82,16 +82,16 @@ def death(error: BaseException, state: str, command: str) -> JvmDiedError | None
         code: int | None = _current.process.wait(patience)
     except subprocess.TimeoutExpired:
         code = None
-    told = _text(error)
-    if code is None and "OutOfMemoryError" not in told:
+    text = _text(error)
+    if code is None and "OutOfMemoryError" not in text:
         return None
-    found = explain_exit(code, _tail(_current) + ("\n" + told if code is None else ""), _current.memory)
-    lines = "".join(f"\n  {line[:300]}" for line in found.lines)
+    cause = explain_exit(code, _tail(_current) + ("\n" + text if code is None else ""), _current.memory)
+    lines = "".join(f"\n  {line[:300]}" for line in cause.lines)
     return JvmDiedError(
-        f"Spark's JVM {'is ending' if code is None else 'died'}: {found.reason}."
+        f"Spark's JVM {'is ending' if code is None else 'died'}: {cause.reason}."
         + (f" Last lines of {_current.log}:{lines}" if lines else ""),
         state=state,
-        hint=f"{found.remedy}, then `{command}`",
+        hint=f"{cause.remedy}, then `{command}`",
         exit_code_of_jvm=code,
         log=str(_current.log),
         driver_memory=_current.memory,

@@ -1,4 +1,4 @@
-"""Makes a database of the catalog if it is not there, also when somebody else is making it at this moment."""
+"""Creates a database of the catalog if it does not exist, also if another process creates it at the same time."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     # Small jobs on a laptop: 200 shuffle partitions would be 200 almost empty files.
     "spark.sql.shuffle.partitions": "4",
-    # A consumer that nobody reads with keeps megabytes of what it has fetched, five minutes long if nobody says less.
+    # An idle consumer keeps megabytes of fetched records, for five minutes by default.
     "spark.kafka.consumer.cache.timeout": "30s",
     "spark.kafka.consumer.cache.evictorThreadRunInterval": "10s",
     "spark.kafka.consumer.fetchedData.cache.timeout": "30s",
@@ -43,7 +43,7 @@ DEFAULTS = {
 }
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""With a local master nobody else has to reach the driver, so nobody else may.
+"""With a local master no other host has to reach the driver, so none may.
 
 On a cluster the executors call the driver back: where its host name won't do, the project's spark options say what will
 (spark.driver.host, spark.driver.bindAddress, spark.driver.port).
@@ -84,7 +84,7 @@ def start_spark(
     driver_memory: str = "1g",
     inherit: Sequence[int] = (),
 ) -> SparkSession:
-    """A session on `master`, or the one this process already has. What the JVM says goes to `log`.
+    """A session on `master`, or the one this process already has. The JVM's output goes to `log`.
 
     `options` win over the defaults and over the loopback addresses of a local master. They reach Spark over the
     gateway, not on the JVM's command line, where any user of the machine could read a password in the process list.
@@ -182,20 +182,20 @@ def _end(gateway: Any) -> None:
 
 def _in_one_line(error: Exception) -> Exception:
     """An error whose text is the reason alone, asked of the JVM while it is there; the rest stays, for `--debug`."""
-    said = error.java_exception if isinstance(error, Py4JJavaError) else error
-    short = RuntimeError(" ".join(text_of(said).split()))
+    reason = error.java_exception if isinstance(error, Py4JJavaError) else error
+    short = RuntimeError(" ".join(text_of(reason).split()))
     short.__cause__ = error
     return short
 
 
 def java_options(*, local: bool) -> list[str]:
-    said = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
+    given = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
     logging = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
     if not local:
         return [logging]
-    # With two collectors named, Java does not start; and whoever has chosen a compiler has chosen.
-    collector = () if "GC" in said else (COLLECTOR,)
-    compiler = () if "Tier" in said else PATIENT_COMPILER
+    # With two collectors Java does not start; a compiler that the user has chosen stays.
+    collector = () if "GC" in given else (COLLECTOR,)
+    compiler = () if "Tier" in given else PATIENT_COMPILER
     return [logging, *collector, *compiler]
 
 

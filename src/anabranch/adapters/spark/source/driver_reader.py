@@ -23,13 +23,13 @@ LATEST = (2**63 - 1) // 1000
 """In milliseconds: what Spark can take."""
 AT_ONCE = 10_000
 AT_ONCE_LIMITED = 100
-"""Under a limit: the meter is asked after so many."""
+"""Under a limit the meter is asked for room after this many records."""
 MESSAGE_BYTES = 1_000_000
 """The client's default for the largest message, below which it accepts no fetch.max.bytes."""
 PATIENCE = 60.0
 """Seconds without a record after which the broker is taken to be gone."""
 _READERS = ("KafkaRecordToRowConverter", "anabranch.SliceReader")
-"""Where it happens, in the words of Java."""
+"""The Java classes in whose stack frames the overflow happens."""
 _COLUMNS = pa.schema(
     [
         ("key", pa.binary()),
@@ -47,7 +47,7 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 class DriverReadError(Exception):
-    """The plain consumer could not read the slice either. Whoever asked for the slice says what that means."""
+    """The plain consumer could not read the slice either. The caller reports it as the slice's error."""
 
 
 def is_timestamp_overflow(error: BaseException | None) -> bool:
@@ -104,11 +104,11 @@ def _messages(consumer: Consumer, ranges: Ranges, meter: ReadMeter, name: str) -
     """Until each partition has shown a record behind its end, or has none left: the last offsets may be markers."""
     from confluent_kafka import KafkaError
 
-    reading, heard = set(ranges), time.monotonic()
+    reading, last_answer = set(ranges), time.monotonic()
     while reading:
         inside = []
         for message in consumer.consume(AT_ONCE if meter.rate is None else AT_ONCE_LIMITED, timeout=1.0):
-            heard = time.monotonic()
+            last_answer = time.monotonic()
             error, number = message.error(), message.partition()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise DriverReadError(f"partition {number}: {error.str()}")
@@ -118,9 +118,9 @@ def _messages(consumer: Consumer, ranges: Ranges, meter: ReadMeter, name: str) -
                 inside.append(message)
         if inside:
             meter.passed(name, len(inside), sum(_size(message) for message in inside))
-            heard = time.monotonic()
+            last_answer = time.monotonic()
             yield inside
-        if time.monotonic() - heard > PATIENCE:
+        if time.monotonic() - last_answer > PATIENCE:
             raise DriverReadError(f"nothing came from partitions {sorted(reading)} for {PATIENCE:.0f} s")
 
 

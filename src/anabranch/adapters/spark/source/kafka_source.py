@@ -41,7 +41,7 @@ def read_offsets(
 ) -> DataFrame:
     """The records of `topic` with offsets in [start, end) of each partition, whatever is added meanwhile.
 
-    Both ends are numbers: Spark resolves "latest" anew for every action on the same DataFrame. `assign`, unlike
+    Both ends are numbers: Spark resolves "latest" again for every action on the same DataFrame. `assign`, unlike
     `subscribe`, goes on working when a partition is added to the topic. Quotas bind to `client_id`. Fetches are small
     enough for `bytes_per_second`; the limit itself is held by the client's meter.
     """

@@ -64,10 +64,10 @@ def stream_of(
 
 
 def first_notes(spark: SparkSession) -> dict[str, Any]:
-    """What Spark would note beside the offsets of a first batch: the settings that its state will depend on."""
+    """The metadata that Spark logs with the offsets of a first batch: the settings that its state depends on."""
     notes = spark._jvm.org.apache.spark.sql.execution.streaming.OffsetSeqMetadata  # type: ignore[union-attr]
-    found: dict[str, Any] = json.loads(notes.apply(0, 0, spark._jsparkSession.conf()).json())
-    return found
+    metadata: dict[str, Any] = json.loads(notes.apply(0, 0, spark._jsparkSession.conf()).json())
+    return metadata
 
 
 def run_begun_batch(
@@ -75,7 +75,7 @@ def run_begun_batch(
 ) -> None:
     """Run the one batch that is written down in the checkpoint and not done, and no other.
 
-    Spark finds it begun and runs it as it would after a crash: by its offsets, its watermark, and the state before it.
+    Spark finds it started and runs it as after a crash: by its offsets, its watermark, and the state before it.
     """
     failures: list[BaseException] = []
 

@@ -85,7 +85,7 @@ class SparkZoneCounter:
         now = describe_topic(self.kafka.client(self.client_id), self.topic.name)
         if now.uuid != self.topic.uuid:
             raise ZoneTopicRecreatedError(
-                f"{self.topic.name} was deleted and made anew while its zones were counted.",
+                f"{self.topic.name} was deleted and recreated while its zones were counted.",
                 state=KEPT,
                 hint="run the same command again: it counts the new topic",
                 topic=self.topic.name,

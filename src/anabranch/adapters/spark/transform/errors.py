@@ -23,7 +23,7 @@ _CHATTER = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class TransformFailedError(AnabranchError):
-    """The user's own code failed. The line is named; what Spark said of the way there is for `--debug`."""
+    """The user's own code failed. The message names the line; Spark's stack is shown with `--debug`."""
 
     code = "transform.failed"
     exit_code = ExitCode.FAILED
@@ -57,10 +57,10 @@ def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
     """Turn an error that comes from code of the project into one that names the file and line.
 
     `file` is the transform's own, named where Spark says nothing nearer. An error with no trace of the user's code
-    in it passes as it is: it is somebody else's.
+    in it passes as it is: it is not the transform's.
     """
     for logger in _CHATTER:
-        # PySpark prints such an error as JSON besides raising it; it is ours to tell.
+        # PySpark prints such an error as JSON besides raising it; the error that is raised is enough.
         logging.getLogger(logger).disabled = True
     try:
         yield
@@ -73,7 +73,7 @@ def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
         raise TransformFailedError(
             f"The transform failed at {place}: {_short(error)}",
             state="No row of this batch was written.",
-            hint="mend that line; nothing is lost meanwhile, since the batch is read again",
+            hint="fix that line; no event is lost meanwhile, the batch is read again",
             place=place,
         ) from error
 

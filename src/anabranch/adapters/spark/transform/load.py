@@ -178,6 +178,6 @@ def _unloadable(why: str, module: str) -> TransformUnloadableError:
     return TransformUnloadableError(
         f"The transform's module {module} can't be loaded. {why}",
         state=NOTHING_CHANGED,
-        hint="mend the module; it may import what is beside it in its own top folder, and installed packages",
+        hint="fix the module; it may import what is beside it in its own top folder, and installed packages",
         module=module,
     )

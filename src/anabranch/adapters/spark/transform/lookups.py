@@ -22,7 +22,7 @@ class NoLookupError(AnabranchError):
 
 @dataclass
 class LookupTables:
-    """Each table at one snapshot, whoever writes to it meanwhile."""
+    """Each table at one snapshot, whatever is committed to it meanwhile."""
 
     catalog: IcebergCatalog | None = None
     pins: Mapping[str, LookupPin] = field(default_factory=dict)

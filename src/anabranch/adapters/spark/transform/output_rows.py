@@ -12,7 +12,7 @@ from anabranch.contract.pipeline import PipelineSpec
 from anabranch.errors import AnabranchError, ExitCode
 
 COORDINATES = {"_partition": "int", "_offset": "bigint"}
-"""What every row must carry: without them nobody can say what became of an event."""
+"""Columns that every row must have: without them an event has no fate in the ledger."""
 
 WINDOW = {"_window": "struct<start:timestamp,end:timestamp>"}
 """What every row of a windowed pipeline must carry instead: many events make up one row."""
@@ -35,17 +35,17 @@ class OutputError(AnabranchError):
 def require_origin(rows: DataFrame, origin: Mapping[str, str] = COORDINATES) -> None:
     """Refuse rows that don't say which record they come from, or which window."""
     for name, kind in origin.items():
-        found = _named(rows.schema, name)
-        if found is None:
+        actual = _named(rows.schema, name)
+        if actual is None:
             raise _refused(
-                f"The transform's output has no column {name}, so nobody could say what became of an event.",
+                f"The transform's output has no column {name}, which the ledger needs to account for every event.",
                 'carry `_partition` and `_offset` through: .select("_partition", "_offset", …)'
                 if origin is COORDINATES
                 else "group by `run.window`, which is named _window, and leave it in the output",
             )
-        if found.simpleString() != kind:
+        if actual.simpleString() != kind:
             raise _refused(
-                f"The transform's output has {name} as {found.simpleString()} instead of {kind}.",
+                f"The transform's output has {name} as {actual.simpleString()} instead of {kind}.",
                 f"leave {name} as it came",
             )
 
@@ -61,7 +61,7 @@ def align(
     """The rows with exactly the target's columns, in its order, and behind them the `_` columns named in `keep`.
 
     Columns that begin with `_` and are not the target's are dropped. Any other difference is an error, since a
-    column left out would become null, and a cast could change values, with nobody told.
+    column left out would become null, and a cast could change values in silence.
     """
     require_origin(rows, origin)
     return fit(rows, target, keep=keep)
@@ -97,7 +97,7 @@ def fit(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> Dat
 
 
 def require_keys(columns: StructType, keys: Sequence[str]) -> None:
-    """Refuse a table that lacks a column by which its rows are told apart."""
+    """Raise OutputError for a table that lacks a key column."""
     known = {field.name.lower() for field in columns.fields}
     missing = [key for key in keys if key.lower() not in known]
     if missing:
@@ -114,9 +114,10 @@ def time_column(columns: StructType, event_time_field: str) -> str:
     chosen = moments if len(moments) == 1 else named
     if chosen:
         return chosen[0]
-    found = f"several timestamp columns ({', '.join(moments)})" if moments else "no timestamp column"
+    columns_found = f"several timestamp columns ({', '.join(moments)})" if moments else "no timestamp column"
     raise _refused(
-        f"The target is not there yet, and the transform's output has {found}: nothing says by which to partition it.",
+        f"The target table does not exist yet, and the transform's output has {columns_found}: no column to partition "
+        "it by.",
         f"name one of them {event_time_field}, or create the table yourself, partitioned by time",
     )
 

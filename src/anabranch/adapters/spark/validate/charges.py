@@ -73,11 +73,11 @@ def _differing(table: TableReader, grouped: Mapping[str, DataFrame], *, paired: 
         sf.when(moved, moves).otherwise(nothing).alias("noise"),
         sf.when(moved & changed, changes).otherwise(nothing).alias("both"),
     )
-    kept = charged.persist()
+    cached = charged.persist()
     try:
-        yield kept
+        yield cached
     finally:
-        kept.unpersist()
+        cached.unpersist()
 
 
 def _of_side(name: str) -> list[Column]:
@@ -108,16 +108,16 @@ def _sample(
         rows = grouped[name].select("_group", shown(_plain(grouped[name]).schema).alias("_row"))
         there = rows.join(sf.broadcast(some.select("_group")), "_group").groupBy("_group")
         both = both.join(there.agg(sf.min("_row").alias(f"{name}_row")), "_group", "left")
-    found = []
+    sample = []
     for row in both.orderBy("_group").collect():
         more = row[f"{before}_rows"] - row[f"{after}_rows"]
-        found.append(
+        sample.append(
             Difference(
                 _read(row[f"{before}_row"]) if paired or more > 0 else None,
                 _read(row[f"{after}_row"]) if paired or more < 0 else None,
             )
         )
-    return tuple(found)
+    return tuple(sample)
 
 
 def _plain(frame: DataFrame) -> DataFrame:

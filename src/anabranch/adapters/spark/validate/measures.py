@@ -52,11 +52,11 @@ def measure(
         reader.require(snapshot)
     validation, keys = contract.spec.validation, pipeline.spec.target.keys or ()
     required = [column.name for column in reader.columns() if column.required]
-    asked = dict.fromkeys((*(validation.not_null or ()), *required))
+    columns = dict.fromkeys((*(validation.not_null or ()), *required))
     phase("validating: measuring the base")
     base = measure_base(reader, base_snapshot)
     phase("validating: measuring staging")
-    staged, nulls = measure_staged(reader, staging_snapshot, tuple(asked))
+    staged, nulls = measure_staged(reader, staging_snapshot, tuple(columns))
     rows = reader.rows(staging_snapshot)
     views = {"staged": rows, "base": reader.rows(base_snapshot), "production": own.table(reader.name)}
     if control is not None:

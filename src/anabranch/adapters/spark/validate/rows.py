@@ -99,13 +99,13 @@ def sample(frame: DataFrame, limit: int) -> tuple[Row, ...]:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         new, number = name, 2
-        while new in found:
+        while new in unique:
             new, number = f"{name} ({number})", number + 1
-        found.append(new)
-    return found
+        unique.append(new)
+    return unique
 
 
 def _row(text: str) -> Row:

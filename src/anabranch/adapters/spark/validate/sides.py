@@ -28,10 +28,10 @@ def measure_staged(table: TableReader, snapshot: Head, not_null: Collection[str]
     frame = table.rows(snapshot)
     known = {name: column for name in not_null if (column := find(name, frame.columns)) is not None}
     side, counts = _pass(table, snapshot, tuple(known.values()))
-    found = dict(zip(known, counts, strict=True))
-    missing = [named(known[name]).isNull() for name, count in found.items() if count]
+    nulls = dict(zip(known, counts, strict=True))
+    missing = [named(known[name]).isNull() for name, count in nulls.items() if count]
     rows = sample(frame.where(reduce(or_, missing)), SAMPLE) if missing else ()
-    return side, Nulls(found, tuple(name for name in not_null if name not in known), rows)
+    return side, Nulls(nulls, tuple(name for name in not_null if name not in known), rows)
 
 
 def _pass(table: TableReader, snapshot: Head, columns: Sequence[str]) -> tuple[Side, list[int]]:

@@ -89,8 +89,8 @@ def _look(
     wrong = {row["line"] for row in records.where(sf.col(_CORRUPT).isNotNull()).select("line").collect()}
     wanted = records.where(sf.col(_CORRUPT).isNull()).select("line", sf.struct(*forms(fields)).alias("values"))
     rows = staged.select(sf.struct(*forms(fields)).alias("values"))
-    found = rows.join(sf.broadcast(wanted), "values").select("line").distinct()
-    return {row["line"] for row in found.collect()}, wrong
+    matches = rows.join(sf.broadcast(wanted), "values").select("line").distinct()
+    return {row["line"] for row in matches.collect()}, wrong
 
 
 def _typed(spark: SparkSession, fields: Sequence[StructField], known: Sequence[_Known]) -> DataFrame:
@@ -120,5 +120,5 @@ def _nearest(spark: SparkSession, staged: DataFrame, missing: Sequence[_Known], 
         return {}
     records = _typed(spark, fields, keyed).select("line", sf.struct(*forms(fields)).alias("key"))
     rows = staged.select(sf.struct(*forms(fields)).alias("key"), shown(staged.schema).alias("row"))
-    found = rows.join(sf.broadcast(records), "key").groupBy("line").agg(sf.min("row").alias("row")).collect()
-    return {row["line"]: read_shown([row["row"]])[0] for row in found}
+    matches = rows.join(sf.broadcast(records), "key").groupBy("line").agg(sf.min("row").alias("row")).collect()
+    return {row["line"]: read_shown([row["row"]])[0] for row in matches}

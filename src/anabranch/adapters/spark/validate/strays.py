@@ -15,7 +15,7 @@ from anabranch.validate.measures import SAMPLE, OutOfRangeFile, OutOfRangeFiles
 def measure_strays(table: TableReader, base: Head, staged: Head) -> OutOfRangeFiles:
     partitions = table.partitions
     if not isinstance(partitions, PartitionRange):
-        return OutOfRangeFiles()  # there is no outside
+        return OutOfRangeFiles()  # nothing is outside
     before, after = (_files(table, partitions.axis, snapshot) for snapshot in (base, staged))
     added = after.join(before, "file_path", "left_anti").withColumn("added", sf.lit(True))
     removed = before.join(after, "file_path", "left_anti").withColumn("added", sf.lit(False))
@@ -23,8 +23,8 @@ def measure_strays(table: TableReader, base: Head, staged: Head) -> OutOfRangeFi
     # A file with no such partition value may hold any row: it is not inside.
     outside = added.union(removed).where(~sf.coalesce(sf.col("number").between(first, last), sf.lit(False)))
     rows = outside.orderBy("file_path").limit(SAMPLE).collect()
-    found = tuple(OutOfRangeFile(row["file_path"], row["added"], row["record_count"]) for row in rows)
-    return OutOfRangeFiles(outside.count() if len(found) == SAMPLE else len(found), found)
+    sample = tuple(OutOfRangeFile(row["file_path"], row["added"], row["record_count"]) for row in rows)
+    return OutOfRangeFiles(outside.count() if len(sample) == SAMPLE else len(sample), sample)
 
 
 def _files(table: TableReader, axis: TimeAxis, snapshot: Head) -> DataFrame:

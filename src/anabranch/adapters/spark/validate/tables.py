@@ -32,7 +32,7 @@ class SnapshotGoneError(AnabranchError):
 def own_session(spark: SparkSession, catalog: str) -> SparkSession:
     """A session that sees the table as it is now and in which nothing of the caller's changes a result.
 
-    Its catalogs are opened anew (the caller's may remember the table from before the staging branch was made),
+    Its catalogs are opened again (the caller's may remember the table from before the staging branch was made),
     and its views and settings are its own: an hour is an hour of UTC, and an overflow is an error.
     """
     own = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
@@ -125,12 +125,12 @@ class TableReader:
         """The names of the partition fields along the time axis, under whatever partitioning."""
         table = self.iceberg()
         source = table.schema().findField(axis.column).fieldId()
-        found = []
+        names = []
         for spec in table.specs().values():
             for field in spec.fields():
                 if field.sourceId() == source and field.transform().toString() == axis.grain.value:
-                    found.append(field.name())
-        return sorted(set(found))
+                    names.append(field.name())
+        return sorted(set(names))
 
 
 def find(name: str, columns: Sequence[str]) -> str | None:

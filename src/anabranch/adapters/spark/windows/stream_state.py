@@ -20,8 +20,8 @@ def compare_states(spark: SparkSession, a: Held, b: Held) -> StateComparison:
 
 
 def _stores(spark: SparkSession, checkpoint: Path) -> list[tuple[int, str]]:
-    found = spark.read.format("state-metadata").load(checkpoint.as_uri())
-    return [(row["operatorId"], row["stateStoreName"]) for row in found.collect()]
+    stores = spark.read.format("state-metadata").load(checkpoint.as_uri())
+    return [(row["operatorId"], row["stateStoreName"]) for row in stores.collect()]
 
 
 def _compare(spark: SparkSession, a: Held, b: Held, operator: int, store: str) -> StoreComparison:
@@ -50,14 +50,14 @@ def _state(spark: SparkSession, held: Held, operator: int, store: str) -> DataFr
     """Key and value as JSON text, which also compares what two versions of a transform keep."""
     if (operator, store) not in _stores(spark, held.path):
         return spark.createDataFrame([], "key string, value string")
-    found = (
+    state = (
         spark.read.format("statestore")
         .option("batchId", held.batch)
         .option("operatorId", operator)
         .option("storeName", store)
         .load(held.path.as_uri())
     )
-    return found.select(F.to_json("key", _UTC).alias("key"), F.to_json("value", _UTC).alias("value"))
+    return state.select(F.to_json("key", _UTC).alias("key"), F.to_json("value", _UTC).alias("value"))
 
 
 def _count(of: Column, name: str) -> Column:

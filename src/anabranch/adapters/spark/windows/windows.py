@@ -59,7 +59,7 @@ def length(window: EventWindow) -> int:
 def start_within(window: EventWindow, start: int, after: int) -> tuple[Column, Column]:
     """The start (µs) of the event's earliest window that begins in [start, after), and whether there is one.
 
-    Of a session nobody knows the start before all is added up: any event that may be part of one counts.
+    The start of a session is unknown before it is aggregated: any event that may be part of one counts.
     """
     if window.size is None:
         at = F.unix_micros(EVENT_TIME)
@@ -81,7 +81,7 @@ def is_late(window: EventWindow, late_before: int) -> Column:
 
 
 def require_windows(rows: DataFrame, window: EventWindow, axis: str, state: str) -> None:
-    """Refuse rows whose window is not as declared: a replay would look for their events in the wrong place.
+    """Raise WindowError for a row whose window is not as declared: a replay would read its events at the wrong offsets.
 
     Everything is computed for it, so that keeping the rows first costs nothing more.
     """
@@ -91,22 +91,22 @@ def require_windows(rows: DataFrame, window: EventWindow, axis: str, state: str)
     fits = fits & (F.pmod(start, F.lit(window.step // _MICROSECOND)) == 0)
     at_start = F.unix_micros(F.col(f"`{axis}`").cast("timestamp")) == start
     it = F.struct(F.col(WINDOW).cast("string").alias("it"))
-    found = rows.agg(
+    first = rows.agg(
         F.min(F.when(~F.coalesce(fits, F.lit(False)), it)).alias("size"),
         F.min(F.when(~F.coalesce(at_start, F.lit(False)), it)).alias("start"),
     ).first()
-    if found is None:
+    if first is None:
         raise AssertionError("an aggregate without groups has one row")
-    if found["size"] is not None:
+    if first["size"] is not None:
         raise WindowError(
-            f"The transform gives a row of the window {found['size']['it']}, "
+            f"The transform gives a row of the window {first['size']['it']}, "
             f"and the pipeline declares {_words(window)}.",
             state=state,
             hint="group by `run.window`, or declare under `window` what the transform does",
         )
-    if found["start"] is not None:
+    if first["start"] is not None:
         raise WindowError(
-            f"The table is partitioned by {axis}, and a row of the window {found['start']['it']} "
+            f"The table is partitioned by {axis}, and a row of the window {first['start']['it']} "
             "has another moment there.",
             state=state,
             hint=f'write the start of the window there: F.col("_window.start").alias("{axis}")',

@@ -42,21 +42,21 @@ def partition_clause(columns: StructType, fields: PartitionFields, event_time: s
 
 def _ddl(columns: StructType, field: PartitionField, event_time: str) -> str:
     wanted = field.column or time_column(columns, event_time)
-    found = next((each for each in columns.fields if each.name.lower() == wanted.lower()), None)
-    if found is None:
+    column = next((each for each in columns.fields if each.name.lower() == wanted.lower()), None)
+    if column is None:
         raise _refused(
             f"target.partitionBy has {field}, and the table has no column {wanted}.",
             f"name one of its columns in the pipeline: {', '.join(columns.names)}",
         )
     allowed = _KINDS.get(field.transform)
-    fits = not isinstance(found.dataType, StructType | ArrayType | MapType)
-    if not fits or (allowed is not None and not isinstance(found.dataType, allowed)):
+    fits = not isinstance(column.dataType, StructType | ArrayType | MapType)
+    if not fits or (allowed is not None and not isinstance(column.dataType, allowed)):
         raise _refused(
-            f"target.partitionBy has {field}, and {found.name} is {found.dataType.simpleString()}: Iceberg has no "
+            f"target.partitionBy has {field}, and {column.name} is {column.dataType.simpleString()}: Iceberg has no "
             f"{field.transform} of that type.",
             "name a column of another type, or another transform, in the pipeline",
         )
-    name = f"`{found.name}`"
+    name = f"`{column.name}`"
     if field.transform == "identity":
         return name
     return f"{field.transform}s({name})" if field.width is None else f"{field.transform}({field.width}, {name})"

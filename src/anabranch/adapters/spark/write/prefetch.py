@@ -1,6 +1,6 @@
-"""Works on slices before their turn, so that Spark has something to do while one is put together or committed.
+"""Works on slices before their turn, so that Spark's cores are busy while one is planned or committed.
 
-What is made so is nobody's until its turn comes, and is thrown away if that never does.
+What is made for a slice belongs to no snapshot until the slice's turn comes, and is discarded if it never does.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ AT_ONCE = 2
 
 
 class Prefetch(Generic[Q, T]):
-    """Two steps, in the order in which slices were begun: one query at a time, and two slices being made.
+    """Two steps, in the order in which slices are prefetched: one query is planned at a time, two slices are made.
 
-    So there is a query when the slice before has been made. An error comes up when the slice is taken.
+    So the query is planned by the time the slice before is made. An error is raised when the slice is taken.
     """
 
     def __init__(self, query: Callable[[Slice], Q], make: Callable[[Slice, Q], T]) -> None:
         self._query, self._make = query, make
         self._queries = ThreadPoolExecutor(1, thread_name_prefix="query")
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice")
-        self._begun: dict[str, Future[T]] = {}
+        self._slices: dict[str, Future[T]] = {}
 
-    def begin(self, slice_: Slice) -> None:
-        """Once for each slice: whoever asks again gets what was begun."""
-        if slice_.id not in self._begun:
+    def prefetch(self, slice_: Slice) -> None:
+        """Start on the slice. Idempotent until the slice is taken."""
+        if slice_.id not in self._slices:
             query = self._queries.submit(self._query, slice_)
-            self._begun[slice_.id] = self._makers.submit(lambda: self._make(slice_, query.result()))
+            self._slices[slice_.id] = self._makers.submit(lambda: self._make(slice_, query.result()))
 
-    def await_made(self, slice_: Slice) -> None:
-        """Return when what was begun for this slice is there, or has failed: `take` says of what."""
-        self._begun[slice_.id].exception()
+    def await_done(self, slice_: Slice) -> None:
+        """Return when the prefetched slice is made or has failed; `take` raises the error."""
+        self._slices[slice_.id].exception()
 
     def take(self, slice_: Slice) -> T:
-        """What was begun for this slice, when it is there. It is given away once."""
-        return self._begun.pop(slice_.id).result()
+        """Wait for the prefetched slice and hand it over; KeyError for one that was taken or never prefetched."""
+        return self._slices.pop(slice_.id).result()
 
-    def let_go(self, drop: Callable[[T], None]) -> None:
-        """Drop what was begun and not taken. When this returns, nothing more is read for it.
+    def discard_prefetched(self, drop: Callable[[T], None]) -> None:
+        """Drop every prefetched slice that was not taken. Nothing is read for them any more when this returns.
 
-        It is waited for: Iceberg leaves the files of tasks that are done behind when their job is stopped.
+        Running ones are waited for: Iceberg leaves the files of finished tasks behind when their job is cancelled.
         """
-        while self._begun:
-            _, made = self._begun.popitem()
+        while self._slices:
+            _, made = self._slices.popitem()
             if not made.cancel() and made.exception() is None:
                 drop(made.result())

@@ -14,6 +14,7 @@ from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.spark.session.namespaces import ensure_namespace
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.slices import Slice
 
 COLUMNS = (
     "pipeline string, run string, slice string, topic string, partition int, offset bigint, timestamp timestamp, "
@@ -29,7 +30,7 @@ class QuarantineFullError(AnabranchError):
 
 @dataclass(frozen=True)
 class Batch:
-    """What is set aside together, once. `id` is looked up before it is written."""
+    """Bad records that are set aside in one commit. `id` is looked up first, so a retry writes nothing."""
 
     id: str
     slice: str
@@ -53,7 +54,7 @@ class QuarantineTable:
         self.table = quarantine_table(pipeline.spec.target.table)
 
     def prepare(self, spark: SparkSession) -> None:
-        """Make the table if it is not there."""
+        """Create the table if it does not exist."""
         ensure_namespace(spark, self._catalog, self.table.split(".")[0])
         # Format 2 as the target's, and few files: nothing here is ever replaced by partition.
         spark.sql(
@@ -66,9 +67,9 @@ class QuarantineTable:
         More than the cap, together with those of before, is an error before anything is written.
         """
         count = bad.count() if count is None else count
-        if count == 0 or self._kept.find_commit(batch.id) is not None:
+        if count == 0 or self._target.find_commit(batch.id) is not None:
             return count
-        before = self._held(bad.sparkSession, batch)
+        before = self._count(bad.sparkSession, batch)
         if before + count > self._cap:
             raise self._full(bad, count, before)
         rows = bad.select(
@@ -77,13 +78,13 @@ class QuarantineTable:
             F.lit(batch.slice).alias("slice"),
             *("topic", "partition", "offset", "timestamp", "key", "value", "reason"),
         )
-        said = {COMMIT: batch.id, PIPELINE: self._pipeline}
-        options = {f"snapshot-property.{name}": value for name, value in said.items()}
+        properties = {COMMIT: batch.id, PIPELINE: self._pipeline}
+        options = {f"snapshot-property.{name}": value for name, value in properties.items()}
         rows.coalesce(1).writeTo(self._path).options(**options).append()
         return count
 
     @cached_property
-    def _kept(self) -> IcebergTarget:
+    def _target(self) -> IcebergTarget:
         return IcebergTarget(self._catalog.open(), self.table)
 
     @property
@@ -91,11 +92,11 @@ class QuarantineTable:
         database, table = self.table.split(".")
         return f"`{self._catalog.name}`.`{database}`.`{table}`"
 
-    def _held(self, spark: SparkSession, batch: Batch) -> int:
+    def _count(self, spark: SparkSession, batch: Batch) -> int:
         """How many are set aside already of the same run or query."""
-        held = spark.table(self._path).where(F.col("pipeline") == self._pipeline)
+        records = spark.table(self._path).where(F.col("pipeline") == self._pipeline)
         of_run = F.col("run").isNull() if batch.run is None else F.col("run") == batch.run
-        return held.where(of_run & F.col("slice").startswith(batch.total)).count()
+        return records.where(of_run & F.col("slice").startswith(batch.total)).count()
 
     def _full(self, bad: DataFrame, count: int, before: int) -> QuarantineFullError:
         first = bad.orderBy("partition", "offset").limit(_SHOWN).collect()
@@ -108,3 +109,26 @@ class QuarantineTable:
             records=before + count,
             allowed=self._cap,
         )
+
+
+@dataclass(frozen=True)
+class SliceQuarantine:
+    """Sets the bad records of a run's slices aside, or only lets them be counted."""
+
+    spark: SparkSession
+    catalog: IcebergCatalog
+    pipeline: Pipeline
+    run_id: str
+    enabled: bool
+
+    def takes(self, bad: int) -> bool:
+        """Whether `set_aside` writes anything for so many bad records."""
+        return bool(bad) and self.enabled
+
+    def set_aside(self, slice_: Slice, bad: DataFrame, count: int) -> None:
+        """Idempotent for a slice: a retry finds its batch there. QuarantineFullError above the pipeline's cap."""
+        if self.takes(count):
+            table = QuarantineTable(self.catalog, self.pipeline)
+            table.prepare(self.spark)
+            batch = Batch(id=f"{self.run_id}/{slice_.id}", slice=slice_.id, run=self.run_id, total="")
+            table.set_aside(bad, batch, count)

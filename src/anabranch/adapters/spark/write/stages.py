@@ -1,4 +1,4 @@
-"""Times the stages of a slice, each on top of the one before, to tell where its time goes. Writes nothing itself."""
+"""Times the stages of a slice, each on top of the one before, to find the slowest. Writes nothing itself."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from anabranch.adapters.spark.decode.decode import decode, events_of
 from anabranch.adapters.spark.keyed.changes import KeyedChanges
 from anabranch.adapters.spark.source.kafka_source import read_offsets
-from anabranch.adapters.spark.write.slices import SparkSliceWriter
-from anabranch.adapters.spark.write.target_table import spark_name
+from anabranch.adapters.spark.write.job import SliceJob
 from anabranch.errors import AnabranchError
 from anabranch.plan.slices import Slice, layers
+from anabranch.replay.staging import Staging
 
 
 class StageFailedError(AnabranchError):
@@ -23,9 +23,9 @@ class StageFailedError(AnabranchError):
 
 
 def time_stages(
-    writer: SparkSliceWriter,
+    job: SliceJob,
     slice_: Slice,
-    branch: str,
+    staging: Staging,
     clock: Callable[[], float],
     write: Callable[[], float],
     commit: float,
@@ -34,24 +34,25 @@ def time_stages(
     and returns how long that took.
 
     What a first read takes longer than a second one is the broker fetching from its disk; the second comes from its
-    memory, and is the network with the client. What is smaller than the noise is nothing.
+    memory, and is the network with the client. A difference smaller than the noise is reported as 0.
     """
     try:
-        with writer.transform.attribute_transform_errors():
-            first = _timed(_read(writer, slice_), clock)
-            again = _timed(_read(writer, slice_), clock)
-            decoded = _timed(decode(_read(writer, slice_), writer.pipeline.spec), clock)
-            rows = _timed(_rows(writer, slice_, branch), clock)
+        with job.transform.attribute_transform_errors():
+            first = _timed(_read(job, slice_), clock)
+            again = _timed(_read(job, slice_), clock)
+            decoded = _timed(decode(_read(job, slice_), job.pipeline.spec), clock)
+            rows = _timed(_rows(job, slice_, staging), clock)
             whole = write()
     except (PySparkException, Py4JError) as error:
         raise StageFailedError(
             f"The records of slice {slice_.id} could not be read, decoded or transformed.",
-            state="Production is as before.",
-            hint="anabranch doctor; then rehearse again",
+            state="Production unchanged.",
+            command="anabranch doctor",
+            hint="fix what the doctor reports, then rehearse again",
             slice=slice_.id,
         ) from error
     read = min(first, again)
-    found = {
+    stages = {
         "broker": first - again,
         "network": read,
         "decode": decoded - read,
@@ -59,35 +60,34 @@ def time_stages(
         "write": whole - max(rows, decoded, read) - commit,
         "commit": commit,
     }
-    return {stage: round(max(0.0, seconds), 3) for stage, seconds in found.items()}
+    return {stage: round(max(0.0, seconds), 3) for stage, seconds in stages.items()}
 
 
-def _read(writer: SparkSliceWriter, slice_: Slice) -> DataFrame:
+def _read(job: SliceJob, slice_: Slice) -> DataFrame:
     frames = [
         read_offsets(
-            writer.spark,
-            bootstrap=writer.kafka.bootstrap,
-            topic=writer.plan.source.topic,
+            job.spark,
+            bootstrap=job.kafka.bootstrap,
+            topic=job.plan.source.topic,
             ranges=each,
-            client_id=writer.client_id,
-            options=writer.kafka.spark(),
+            client_id=job.client_id,
+            options=job.kafka.spark(),
         )
         for each in layers(slice_.needed)
     ]
     return reduce(DataFrame.union, frames)
 
 
-def _rows(writer: SparkSliceWriter, slice_: Slice, branch: str) -> DataFrame:
-    decoded = decode(_read(writer, slice_), writer.pipeline.spec)
-    if not writer.plan.strategy.whole_table:
-        return writer.transform(events_of(decoded))
-    table = spark_name(writer.catalog, writer.plan.target.table)
-    keyed = KeyedChanges(writer.pipeline.spec, writer.transform, writer.spark.table(table).schema)
-    return keyed.of(decoded, writer.spark.table(f"{table}.`branch_{branch}`"))
+def _rows(job: SliceJob, slice_: Slice, staging: Staging) -> DataFrame:
+    decoded = decode(_read(job, slice_), job.pipeline.spec)
+    if not job.plan.strategy.whole_table:
+        return job.transform(events_of(decoded))
+    keyed = KeyedChanges(job.pipeline.spec, job.transform, job.columns)
+    return keyed.of(decoded, job.spark.table(job.branch(staging)))
 
 
 def _timed(frame: DataFrame, clock: Callable[[], float]) -> float:
-    """All columns of all rows computed, and thrown away."""
+    """Seconds to compute all columns of all rows, which are thrown away."""
     started = clock()
     frame.write.format("noop").mode("overwrite").save()
     return clock() - started

@@ -1,4 +1,4 @@
-"""The target table as Spark sees it: its columns, and its making when it is not there yet."""
+"""The target table as Spark sees it: its columns, and its creation if it does not exist."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def ensure_target(
 ) -> StructType:
     """The target's columns, which the transform's output must fit; the table is made from the output if missing.
 
-    Asked before the first record is read, so that a transform that does not fit costs nothing. `density` is asked only
-    for a table that is made and whose pipeline names no partitioning. Refuses a table that is partitioned otherwise
-    than its pipeline says.
+    Called before the first record is read, so that a transform that does not fit costs nothing. `density` is called
+    only for a table that is created and whose pipeline names no partitioning. Raises for a table that is
+    partitioned otherwise than its pipeline says.
     """
     name = spark_name(catalog, pipeline.spec.target.table)
     if pipeline.spec.pipeline_class in KEYED:
@@ -107,7 +107,7 @@ def _require_partitioning(catalog: IcebergCatalog, spec: PipelineSpec) -> None:
 def _ensure_keyed(
     spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, transform: LoadedTransform
 ) -> StructType:
-    """A new table is partitioned only if its pipeline says so: its rows are found by key, and replaced as a whole."""
+    """A new table is partitioned only if its pipeline says so: rows are matched by key, a backfill replaces all."""
     spec = pipeline.spec
     name = spark_name(catalog, spec.target.table)
     events = decode(spark.createDataFrame([], KAFKA_COLUMNS), spec)
@@ -131,8 +131,8 @@ def _bound_open_files(spark: SparkSession, catalog: IcebergCatalog, spec: Pipeli
     table = catalog.open().load_table(spec.target.table)
     missing = {name: value for name, value in TABLE_PROPERTY.items() if name not in table.properties}
     if missing and partitioning_of(table):
-        said = ", ".join(f"'{name}'='{value}'" for name, value in missing.items())
-        spark.sql(f"ALTER TABLE {spark_name(catalog, spec.target.table)} SET TBLPROPERTIES ({said})")
+        properties = ", ".join(f"'{name}'='{value}'" for name, value in missing.items())
+        spark.sql(f"ALTER TABLE {spark_name(catalog, spec.target.table)} SET TBLPROPERTIES ({properties})")
 
 
 def _make(spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, columns: StructType, by: str) -> None:

@@ -54,12 +54,12 @@ public final class AppendTemplate {
     this.needed = neededBelow(query, ids(query.outputSet()));
   }
 
-  /** Whether its files are written by a writer of ours, which bounds its open files by itself. */
+  /** Whether its files are written by our own writer, which bounds its open files by itself. */
   public boolean boundsOpenFiles() {
     return sliceWrite().suits();
   }
 
-  /** How many reads there are that can be given other offsets. Unless it is one, slices would be read wrongly. */
+  /** How many reads there are that can be given other offsets. With any other number than one, slices would be read wrongly. */
   public int sources() {
     return sourcesBelow(query);
   }
@@ -74,13 +74,13 @@ public final class AppendTemplate {
   }
 
   /**
-   * The write of other offsets: `source` has the options of the read that say which, and `tallies` who counts instead of the
-   * template's own ones, by the ids of those. What is read passes the client's meter as records of the slice.
+   * The write of other offsets: `source` has the options of the read that name them, and `counters` the accumulators that
+   * count in place of the template's own, by the ids of those. What is read passes the client's meter as records of the slice.
    */
-  public PlannedAppend planned(Map source, Map tallies, String client, String slice) {
+  public PlannedAppend planned(Map source, Map counters, String client, String slice) {
     LogicalPlan read = (LogicalPlan) query.transformDown(reading(source, client, slice));
-    LogicalPlan counted = (LogicalPlan) read.transformAllExpressions(counting(tallies));
-    MadeFiles into = into();
+    LogicalPlan counted = (LogicalPlan) read.transformAllExpressions(counting(counters));
+    UncommittedFiles into = into();
     LogicalPlan write =
         new AppendData(
             append.table(),
@@ -92,9 +92,9 @@ public final class AppendTemplate {
     return new PlannedAppend(session, write, into);
   }
 
-  private MadeFiles into() {
+  private UncommittedFiles into() {
     SliceWrite ours = sliceWrite();
-    return ours.suits() ? (MadeFiles) ours : new GivenBack(table(), options(), query.schema());
+    return ours.suits() ? (UncommittedFiles) ours : new IcebergRewriteWrite(table(), options(), query.schema());
   }
 
   private SliceWrite sliceWrite() {
@@ -147,7 +147,7 @@ public final class AppendTemplate {
         found.ordering());
   }
 
-  private static AbstractPartialFunction counting(final Map tallies) {
+  private static AbstractPartialFunction counting(final Map counters) {
     return new AbstractPartialFunction() {
       public boolean isDefinedAt(Object expression) {
         return isCounted(expression);
@@ -158,8 +158,8 @@ public final class AppendTemplate {
           return otherwise.apply(expression);
         }
         Literal counted = (Literal) expression;
-        Object tally = tallies.get(String.valueOf(((Counted) counted.value()).tally().id()));
-        return new Literal(new Counted((Tally) tally), counted.dataType());
+        Object counter = counters.get(String.valueOf(((CountingPredicate) counted.value()).counter().id()));
+        return new Literal(new CountingPredicate((RecordCounter) counter), counted.dataType());
       }
     };
   }
@@ -179,7 +179,7 @@ public final class AppendTemplate {
   }
 
   private static boolean isCounted(Object expression) {
-    return expression instanceof Literal && ((Literal) expression).value() instanceof Counted;
+    return expression instanceof Literal && ((Literal) expression).value() instanceof CountingPredicate;
   }
 
   /** What anything above the read of the slice asks for, or lets through to whoever does; null if it is not below. */

@@ -12,10 +12,10 @@ import org.apache.iceberg.shaded.org.apache.parquet.column.values.fallback.Fallb
 public final class Dictionaries {
   private static final String OWNER = DictionaryValuesWriter.class.getName();
   private static final Field VALUES =
-      Hidden.field("org.apache.iceberg.shaded.org.apache.parquet.column.impl.ColumnWriterBase", "dataColumn");
-  private static final Field MOST = Hidden.field(OWNER, "maxDictionaryByteSize");
-  private static final Field PAGE = Hidden.field(OWNER, "encodingForDictionaryPage");
-  private static final Field ALLOCATOR = Hidden.field(OWNER, "allocator");
+      PrivateFields.field("org.apache.iceberg.shaded.org.apache.parquet.column.impl.ColumnWriterBase", "dataColumn");
+  private static final Field MOST = PrivateFields.field(OWNER, "maxDictionaryByteSize");
+  private static final Field PAGE = PrivateFields.field(OWNER, "encodingForDictionaryPage");
+  private static final Field ALLOCATOR = PrivateFields.field(OWNER, "allocator");
   private static final AtomicLong REPLACED = new AtomicLong();
 
   private Dictionaries() {}

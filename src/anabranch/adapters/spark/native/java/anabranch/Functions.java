@@ -10,7 +10,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * A catalog of functions that Spark knows by `spark.sql.catalog.<name>`. A function's type has to be known before its
- * arguments are, so what it depends on is in its name: `name.quick_json.<zone>.<schema>`, `name.counted.<tally>`,
+ * arguments are, so what it depends on is in its name: `name.fast_json.<zone>.<schema>`, `name.counted.<counter>`,
  * `name.metered.<client>.<slice>`.
  */
 public final class Functions implements FunctionCatalog {
@@ -30,15 +30,15 @@ public final class Functions implements FunctionCatalog {
 
   public UnboundFunction loadFunction(Identifier asked) {
     if (asked.namespace()[0].equals("counted")) {
-      return new Counted(Tally.known(Long.parseLong(asked.name())));
+      return new CountingPredicate(RecordCounter.known(Long.parseLong(asked.name())));
     }
     if (asked.namespace()[0].equals("metered")) {
       return new Metered(asked.namespace()[1], asked.name());
     }
     StructType schema = (StructType) DataType.fromJson(asked.name());
     ZoneId zone = ZoneId.of(asked.namespace()[1]);
-    if (asked.namespace()[0].equals("quick_json")) {
-      return new QuickJson(schema, zone);
+    if (asked.namespace()[0].equals("fast_json")) {
+      return new FastJsonDecoder(schema, zone);
     }
     return new FromJson(schema, zone);
   }

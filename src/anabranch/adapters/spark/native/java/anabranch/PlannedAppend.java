@@ -17,9 +17,9 @@ import scala.runtime.AbstractFunction0;
  */
 public final class PlannedAppend {
   private final QueryExecution query;
-  private final MadeFiles into;
+  private final UncommittedFiles into;
 
-  PlannedAppend(SparkSession session, LogicalPlan optimized, MadeFiles into) {
+  PlannedAppend(SparkSession session, LogicalPlan optimized, UncommittedFiles into) {
     this.into = into;
     this.query = new Optimized(session, optimized);
     query.executedPlan();

@@ -19,8 +19,8 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
 
-/** Data files of a slice in a table's folder, that belong to no snapshot: whoever asked for them commits them, or not. */
-final class SliceWrite implements MadeFiles, Write, BatchWrite {
+/** Writes a slice's data files into the table's folder. They belong to no snapshot until the caller commits them. */
+final class SliceWrite implements UncommittedFiles, Write, BatchWrite {
   private final SparkSession session;
   private final Table table;
   private final SparkWriteConf asked;
@@ -34,7 +34,7 @@ final class SliceWrite implements MadeFiles, Write, BatchWrite {
     this.rows = rows;
   }
 
-  /** Whether the table is of a kind that ours can write. Others are written by Iceberg's own. */
+  /** Whether this writer can write the table: Parquet, partitioned by hours or days alone. Iceberg's writes all others. */
   boolean suits() {
     PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(asked.outputSpecId()));
     return asked.dataFileFormat() == FileFormat.PARQUET && PeriodWriter.periodOf(spec) > 0;

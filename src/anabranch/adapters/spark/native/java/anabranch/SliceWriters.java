@@ -59,7 +59,7 @@ final class SliceWriters implements DataWriterFactory {
       super(
           table,
           FileFormat.PARQUET,
-          SliceRows.KIND,
+          UnsafeRowParquetWriter.KIND,
           columns,
           sorted,
           FileFormat.PARQUET,

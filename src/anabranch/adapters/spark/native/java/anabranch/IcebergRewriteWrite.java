@@ -13,15 +13,18 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Files by Iceberg's own writer, as a rewrite of files is written: it keeps them for whoever asks by the rewrite's id. */
-final class GivenBack implements MadeFiles {
+/**
+ * Uncommitted files by Iceberg's own writer, written as a rewrite of files is: the rewrite coordinator keeps them under the
+ * rewrite's id instead of committing them.
+ */
+final class IcebergRewriteWrite implements UncommittedFiles {
   private static final String REWRITE = "rewritten-file-scan-task-set-id";
 
   private final Table table;
   private final String rewrite = UUID.randomUUID().toString();
   private final Write write;
 
-  GivenBack(SparkTable into, Map options, StructType rows) {
+  IcebergRewriteWrite(SparkTable into, Map options, StructType rows) {
     this.table = into.table();
     Map asked = new HashMap(options);
     asked.put(REWRITE, rewrite);

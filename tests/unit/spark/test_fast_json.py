@@ -1,4 +1,4 @@
-"""The quick way to decode may decline, but what it gives must be what the slow way gives."""
+"""The fast decoder may decline a value, but what it gives must be what `from_json` gives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.unit.spark.test_decode import AT, BAD, COLUMNS, GOOD, NO_MOMENTS, TEX
 
 from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.jvm.java import find_java
-from anabranch.adapters.spark.decode import decode as decoding
 from anabranch.adapters.spark.decode.decode import declared_columns, decode
 from anabranch.adapters.spark.decode.fast_json import fast_json
 from anabranch.adapters.spark.native.functions import FunctionsNotCompiledError, functions_jar
@@ -59,23 +58,21 @@ RAW = [
 """What no dictionary of Python's can be written as."""
 
 
-def test_it_gives_what_the_slow_way_gives(spark: SparkForTests, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_gives_what_from_json_gives(spark: SparkForTests, shop: Path) -> None:
     values = [*(text.encode() for text in (*GOOD, *TEXT_OF_ANOTHER_TYPE)), *BAD, *_made_up(Random(7), VALUES)]
     spec = pipeline(shop, PLAIN, event_time={"field": "at"}).spec
 
-    assert "QuickJson" in _plan(spark, spec)
-    with_it = _rows(spark, values, spec)
-    monkeypatch.setattr(decoding, "fast_json", lambda _value, schema, *_: F.lit(None).cast(schema))
-    monkeypatch.setattr(decoding, "_steps", decoding._steps.__wrapped__)
-    without = _rows(spark, values, spec)
+    assert "FastJsonDecoder" in _plan(spark, spec, fast=True)
+    with_it = _rows(spark, values, spec, fast=True)
+    without = _rows(spark, values, spec, fast=False)
 
-    assert "QuickJson" not in _plan(spark, spec), "this time it is the slow way"
+    assert "FastJsonDecoder" not in _plan(spark, spec, fast=False)
     assert {row["_reason"] is None for row in without} == {True, False}, "good and bad ones are among them"
     for value, one, other in zip(values, with_it, without, strict=True):
         assert one == other, value
 
 
-def test_plain_values_are_read_quickly(spark: SparkForTests, shop: Path) -> None:
+def test_plain_values_are_decoded_fast(spark: SparkForTests, shop: Path) -> None:
     spec = pipeline(shop, PLAIN, event_time={"field": "at"}).spec
     plain = [
         f'{{{AT},"id":"a","n":1,"small":2,"price":1.5,"ratio":0.25,"ok":true,"day":"2025-06-01"}}',
@@ -84,14 +81,14 @@ def test_plain_values_are_read_quickly(spark: SparkForTests, shop: Path) -> None
     ]
     not_plain = [f" {plain[0]}", f"{plain[0]} x", f'{{{AT},"n":"1"}}', "[]", "5", f'{{{AT},"price":1e-99999}}']
 
-    assert _quick(spark, plain, spec) == [True] * len(plain)
-    assert _quick(spark, not_plain, spec) == [False] * len(not_plain)
+    assert _decoded_fast(spark, plain, spec) == [True] * len(plain)
+    assert _decoded_fast(spark, not_plain, spec) == [False] * len(not_plain)
 
 
-def test_columns_that_it_does_not_know_are_read_slowly(spark: SparkForTests, shop: Path) -> None:
+def test_columns_that_it_does_not_know_are_left_to_from_json(spark: SparkForTests, shop: Path) -> None:
     spec = pipeline(shop, COLUMNS, event_time={"field": "at"}).spec
 
-    assert _quick(spark, GOOD[:3], spec) == [False] * 3
+    assert _decoded_fast(spark, GOOD[:3], spec) == [False] * 3
 
 
 def test_sources_that_are_no_java_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,21 +120,21 @@ def test_they_are_compiled_once(tmp_path: Path) -> None:
     assert jar.stat().st_mtime_ns == made
 
 
-def _rows(spark: SparkForTests, values: Sequence[bytes], spec: Any) -> list[dict[str, Any]]:
-    found = decode(records(spark.session, values), spec).collect()
+def _rows(spark: SparkForTests, values: Sequence[bytes], spec: Any, *, fast: bool) -> list[dict[str, Any]]:
+    found = decode(records(spark.session, values), spec, fast=fast).collect()
     return [row.asDict(recursive=True) for row in sorted(found, key=lambda row: row["_offset"])]
 
 
-def _plan(spark: SparkForTests, spec: Any) -> str:
-    return str(decode(records(spark.session, []), spec)._jdf.queryExecution().analyzed().toString())
+def _plan(spark: SparkForTests, spec: Any, *, fast: bool) -> str:
+    return str(decode(records(spark.session, []), spec, fast=fast)._jdf.queryExecution().analyzed().toString())
 
 
-def _quick(spark: SparkForTests, values: Sequence[str], spec: Any) -> list[bool]:
+def _decoded_fast(spark: SparkForTests, values: Sequence[str], spec: Any) -> list[bool]:
     schema = declared_columns(spec)
     assert isinstance(schema, StructType)
     column = fast_json(F.col("value"), schema, "UTC").isNotNull()
-    found = records(spark.session, [each.encode() for each in values]).select("offset", column.alias("quick"))
-    return [row["quick"] for row in sorted(found.collect(), key=lambda row: row["offset"])]
+    found = records(spark.session, [each.encode() for each in values]).select("offset", column.alias("fast"))
+    return [row["fast"] for row in sorted(found.collect(), key=lambda row: row["offset"])]
 
 
 def _made_up(chance: Random, count: int) -> list[bytes]:

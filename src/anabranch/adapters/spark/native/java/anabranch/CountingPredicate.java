@@ -8,22 +8,22 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Counts the rows that it is asked about, and is true of all of them: as a filter it stands where rows pass by. It is not
- * deterministic to Spark, which therefore asks once for each row, there and nowhere else.
+ * Counts the rows that it is evaluated for, and is true of all of them: as a filter it counts what passes. Declared not
+ * deterministic, so that Spark evaluates it once for each row and moves it nowhere else.
  */
-public final class Counted implements UnboundFunction, ScalarFunction<Boolean> {
-  private final Tally tally;
+public final class CountingPredicate implements UnboundFunction, ScalarFunction<Boolean> {
+  private final RecordCounter counter;
 
-  public Counted(Tally tally) {
-    this.tally = tally;
+  public CountingPredicate(RecordCounter counter) {
+    this.counter = counter;
   }
 
-  Tally tally() {
-    return tally;
+  RecordCounter counter() {
+    return counter;
   }
 
   public boolean invoke(long number, long amount) {
-    tally.count(number, amount);
+    counter.count(number, amount);
     return true;
   }
 

@@ -10,23 +10,23 @@ import org.apache.spark.util.AccumulatorV2;
  * How often each number was met, and the sum of the amounts that came with them. Every task counts for itself, and what
  * the successful ones have counted is added up in the driver, as Spark does with its own metrics.
  */
-public final class Tally extends AccumulatorV2 {
-  /** Looked at by the thread that tells the driver of a task's progress, while the task counts. */
+public final class RecordCounter extends AccumulatorV2 {
+  /** Read by the thread that reports a task's progress to the driver, while the task counts. */
   private ConcurrentHashMap counts = new ConcurrentHashMap();
   private long amount;
   /** Most records are of the same number as the one before: they are put into the map together. */
   private long last;
   private long run;
 
-  /** A new one. Spark knows it by its id for as long as somebody holds it. */
-  public static Tally begun(SparkContext spark) {
-    Tally tally = new Tally();
-    spark.register(tally);
-    return tally;
+  /** A new counter. Spark finds it by its id for as long as the driver references it. */
+  public static RecordCounter registered(SparkContext spark) {
+    RecordCounter counter = new RecordCounter();
+    spark.register(counter);
+    return counter;
   }
 
-  static Tally known(long id) {
-    return (Tally) AccumulatorContext.get(id).get();
+  static RecordCounter known(long id) {
+    return (RecordCounter) AccumulatorContext.get(id).get();
   }
 
   void count(long number, long more) {
@@ -45,11 +45,11 @@ public final class Tally extends AccumulatorV2 {
   /** As one text, `number=count` after `number=count`, since every look into the JVM takes its time. */
   public String counts() {
     settle();
-    StringBuilder said = new StringBuilder();
+    StringBuilder text = new StringBuilder();
     for (Object entry : counts.entrySet()) {
-      said.append(((Map.Entry) entry).getKey()).append('=').append(((Map.Entry) entry).getValue()).append(' ');
+      text.append(((Map.Entry) entry).getKey()).append('=').append(((Map.Entry) entry).getValue()).append(' ');
     }
-    return said.toString();
+    return text.toString();
   }
 
   private void settle() {
@@ -69,7 +69,7 @@ public final class Tally extends AccumulatorV2 {
   }
 
   public AccumulatorV2 copy() {
-    Tally copied = new Tally();
+    RecordCounter copied = new RecordCounter();
     copied.merge(this);
     return copied;
   }
@@ -85,7 +85,7 @@ public final class Tally extends AccumulatorV2 {
   }
 
   public void merge(AccumulatorV2 given) {
-    Tally other = (Tally) given;
+    RecordCounter other = (RecordCounter) given;
     settle();
     for (Object entry : other.counts.entrySet()) {
       put(((Long) ((Map.Entry) entry).getKey()).longValue(), ((Long) ((Map.Entry) entry).getValue()).longValue());

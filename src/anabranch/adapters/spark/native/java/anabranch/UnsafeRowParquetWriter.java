@@ -22,10 +22,10 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Rows on their way into a Parquet file, as Iceberg writes them. Columns of the usual kinds go from the row's bytes straight to
- * Parquet; Iceberg's own way makes objects of every value first. All others go that way.
+ * Writes Spark's unsafe rows to Parquet, to the byte as Iceberg does. Values of the usual types go from the row's bytes straight
+ * to Parquet, where Iceberg makes an object of each; all other types are written by Iceberg's own value writers.
  */
-final class SliceRows implements ParquetValueWriter {
+final class UnsafeRowParquetWriter implements ParquetValueWriter {
   /** The kind of rows under which Iceberg finds this way to write them. */
   static final Class KIND = UnsafeRow.class;
 
@@ -35,7 +35,7 @@ final class SliceRows implements ParquetValueWriter {
   private static final int INT = 3;
   private static final int LONG_AS_INT = 4;
   private static final Field WRITERS =
-      Hidden.field("org.apache.iceberg.parquet.ParquetValueWriters$StructWriter", "writers");
+      PrivateFields.field("org.apache.iceberg.parquet.ParquetValueWriters$StructWriter", "writers");
 
   static {
     FormatModelRegistry.register(
@@ -44,7 +44,7 @@ final class SliceRows implements ParquetValueWriter {
             StructType.class,
             new BaseFormatModel.WriterFunction() {
               public Object write(Schema schema, Object file, Object rows) {
-                return new SliceRows(schema, (MessageType) file, (StructType) rows);
+                return new UnsafeRowParquetWriter(schema, (MessageType) file, (StructType) rows);
               }
             },
             null));
@@ -60,7 +60,7 @@ final class SliceRows implements ParquetValueWriter {
   private final int[] levels;
   private final ColumnWriter[] into;
 
-  private SliceRows(Schema schema, MessageType file, StructType rows) {
+  private UnsafeRowParquetWriter(Schema schema, MessageType file, StructType rows) {
     this.theirs = SparkParquetWriters.buildWriter(schema, file, rows);
     this.writers = writersOf(theirs);
     this.columns = file.getColumns();

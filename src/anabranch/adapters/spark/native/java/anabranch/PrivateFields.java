@@ -2,9 +2,9 @@ package anabranch;
 
 import java.lang.reflect.Field;
 
-/** Fields of Iceberg's classes that are not for everybody. Our version of Iceberg is an exact one. */
-final class Hidden {
-  private Hidden() {}
+/** Private fields of Iceberg's classes. They are known for the one version that the native writer was built for. */
+final class PrivateFields {
+  private PrivateFields() {}
 
   static Field field(String owner, String name) {
     try {

@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What to read where, by the schema, worked out once. */
-final class Shape implements Serializable {
+/** How each field of a schema is decoded, derived from the schema once. */
+final class DecodePlan implements Serializable {
   static final int STRING = 0;
   static final int LONG = 1;
   static final int INTEGER = 2;
@@ -27,32 +27,32 @@ final class Shape implements Serializable {
   private static final int FEW = 16;
 
   final int kind;
-  final Shape[] fields;
+  final DecodePlan[] fields;
   private final byte[][] names;
   private final HashMap places = new HashMap();
   int precision;
   int scale;
 
-  Shape(DataType type) {
+  DecodePlan(DataType type) {
     kind = kindOf(type);
     if (type instanceof DecimalType) {
       precision = ((DecimalType) type).precision();
       scale = ((DecimalType) type).scale();
     }
     if (type instanceof ArrayType) {
-      fields = new Shape[] {new Shape(((ArrayType) type).elementType())};
+      fields = new DecodePlan[] {new DecodePlan(((ArrayType) type).elementType())};
       names = new byte[0][];
     } else if (type instanceof StructType) {
       StructField[] given = ((StructType) type).fields();
-      fields = new Shape[given.length];
+      fields = new DecodePlan[given.length];
       names = new byte[given.length][];
       for (int i = 0; i < given.length; i++) {
-        fields[i] = new Shape(given[i].dataType());
+        fields[i] = new DecodePlan(given[i].dataType());
         names[i] = given[i].name().getBytes(StandardCharsets.UTF_8);
         places.put(given[i].name(), Integer.valueOf(i));
       }
     } else {
-      fields = new Shape[0];
+      fields = new DecodePlan[0];
       names = new byte[0][];
     }
   }
@@ -90,6 +90,6 @@ final class Shape implements Serializable {
     if (type instanceof DecimalType) return DECIMAL;
     if (type instanceof ArrayType) return ARRAY;
     if (type instanceof StructType) return STRUCT;
-    throw new IllegalArgumentException("not read quickly: " + type);
+    throw new IllegalArgumentException("no fast decoding of " + type);
   }
 }

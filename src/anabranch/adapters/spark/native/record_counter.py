@@ -1,4 +1,4 @@
-"""Counts records by partition and kind while they pass by on their way to a sink, with no pass of their own."""
+"""Counts records by partition and kind in the pass that writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anabranch.adapters.spark.decode.decode import evaluated_once
 from anabranch.adapters.spark.native.functions import function
 
 _NUMBER = "_number"
-_OF_NO_PARTITION = -1
+_NO_PARTITION = -1
 
 
 class RecordCounter:
@@ -28,31 +28,31 @@ class RecordCounter:
         self._partitions = sorted(partitions)
         self._kinds = list(kinds)
         jvm: Any = spark._jvm
-        self._found = jvm.anabranch.Tally.begun(spark._jsc.sc())
+        self._counter = jvm.anabranch.RecordCounter.registered(spark._jsc.sc())
 
-    def instead_of(self, other: RecordCounter) -> tuple[str, Any]:
-        """The other one's id, and who counts in its place."""
-        return str(other._found.id()), self._found
+    def in_place_of(self, other: RecordCounter) -> tuple[str, Any]:
+        """The other one's id, and the accumulator that counts in its place."""
+        return str(other._counter.id()), self._counter
 
-    def on(self, frame: DataFrame, asked: CountSpec) -> DataFrame:
+    def on(self, frame: DataFrame, spec: CountSpec) -> DataFrame:
         """The same frame, counted when it is computed."""
-        counted = function("counted", str(self._found.id()), given=(F.col(_NUMBER), asked.amount))
-        return frame.withColumn(_NUMBER, asked.number).where(counted).drop(_NUMBER)
+        counted = function("counted", str(self._counter.id()), given=(F.col(_NUMBER), spec.amount))
+        return frame.withColumn(_NUMBER, spec.number).where(counted).drop(_NUMBER)
 
     @property
     def amount(self) -> int:
-        """The sum of what was asked for with each row."""
-        return int(self._found.amount())
+        """The sum of the spec's amount over all rows."""
+        return int(self._counter.amount())
 
     @cached_property
     def counts(self) -> dict[int, dict[str, int]]:
-        """By partition and kind, those that are zero too. A partition that nobody asked for is there if it was met."""
-        found = {partition: dict.fromkeys(self._kinds, 0) for partition in self._partitions}
-        for each in self._found.counts().split():
+        """By partition and kind, zeros included. A partition that was not given is there if a row was of it."""
+        counts = {partition: dict.fromkeys(self._kinds, 0) for partition in self._partitions}
+        for each in self._counter.counts().split():
             number, count = each.split("=")
             partition, kind = divmod(int(number), len(self._kinds))
-            found.setdefault(partition, dict.fromkeys(self._kinds, 0))[self._kinds[kind]] += int(count)
-        return found
+            counts.setdefault(partition, dict.fromkeys(self._kinds, 0))[self._kinds[kind]] += int(count)
+        return counts
 
     @property
     def counted(self) -> int:
@@ -62,7 +62,7 @@ class RecordCounter:
 
 @dataclass(frozen=True)
 class CountSpec:
-    """What a tally asks for. Good for every frame with the same columns: putting it together takes some hundred calls
+    """What is counted of each row. Reusable for every frame with the same columns: making one takes some hundred calls
     to the JVM."""
 
     number: Column
@@ -70,8 +70,8 @@ class CountSpec:
 
     @classmethod
     def of(cls, kinds: int, kind: Column, amount: Column | None = None) -> CountSpec:
-        """`kind` is a number in the order of the kinds. A row that says no partition is of one that nobody has."""
+        """`kind` is a number in the order of the kinds. A row without a partition counts for number -1."""
         number = F.col("_partition").cast("bigint") * kinds + kind
-        # Worked out once, and where it stands: below, it would be another time for what else needs the same columns.
-        once = F.coalesce(F.when(evaluated_once(), number), F.lit(_OF_NO_PARTITION))
+        # Evaluated where it stands: pushed below, it would be evaluated again for what else needs the same columns.
+        once = F.coalesce(F.when(evaluated_once(), number), F.lit(_NO_PARTITION))
         return cls(once, F.coalesce((F.lit(0) if amount is None else amount).cast("bigint"), F.lit(0)))

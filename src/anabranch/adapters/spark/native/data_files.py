@@ -1,7 +1,7 @@
 """Data files that are written into a table's folder and belong to no snapshot yet.
 
-Spark gives the files back instead of committing them, and whoever asked for them commits them together with what was
-learned while they were written.
+Spark returns the files instead of committing them, so that the ledger, which is known only once they are written, is in
+the same commit.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from anabranch.adapters.spark.write.target_table import spark_name
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Either committed or dropped, by whoever has them."""
+    """The owner commits them or drops them; else they stay in the table's folder as orphans."""
 
     table: Any
-    """Iceberg's own, in the JVM."""
+    """Iceberg's `Table`, in the JVM."""
     files: tuple[Any, ...]
 
     @property
     def rows(self) -> int:
-        """By what their writers counted."""
+        """As counted by the files' writers."""
         return sum(file.recordCount() for file in self.files)
 
     def commit(self, branch: str, properties: Mapping[str, str]) -> None:
-        """All of them, in one commit on top of whatever the branch has by then."""
+        """All files in one fast append on top of the branch's head at that time. Not idempotent."""
         self.table.refresh()
         append = self.table.newFastAppend().toBranch(branch)
         for file in self.files:
@@ -41,16 +41,16 @@ class DataFiles:
         append.commit()
 
     def drop(self) -> None:
-        """They are nobody's, and not to be left behind."""
+        """Delete the files. Never after `commit`, whatever its answer was."""
         for file in self.files:
             self.table.io().deleteFile(file.location())
 
 
 class FilesTemplate:
-    """Rows on their way into files of a table, by its columns, partitions and settings, whichever offsets they are of.
+    """The optimised query that writes rows into data files of a table, for any offsets of its one Kafka read.
 
-    Rows of one partition of the table come together in one task before they are written, if the table does not say
-    otherwise: few large files take less time to write than many small ones, and nobody has to compact them.
+    Rows of one table partition are shuffled to one task before they are written, unless the table's distribution mode
+    says otherwise: a few large files are faster to write than many small ones, and need no compaction.
     """
 
     def __init__(self, rows: DataFrame, catalog: IcebergCatalog, table: str) -> None:
@@ -63,15 +63,17 @@ class FilesTemplate:
 
     @property
     def takes_offsets(self) -> bool:
-        """Whether it has one read, that can be given other offsets. By Spark's older interface it has none."""
+        """Whether the query has exactly one read whose offsets can be replaced. By Spark's V1 sources it has none."""
         return int(self._template.sources()) == 1
 
-    def planned(self, source: Mapping[str, str], tallies: Mapping[str, Any], *, client: str, name: str) -> PlannedFiles:
-        """Those of the offsets in `source`, counted by the tallies that stand in for the template's, and not begun.
+    def planned(
+        self, source: Mapping[str, str], counters: Mapping[str, Any], *, client: str, name: str
+    ) -> PlannedFiles:
+        """The query for the offsets in `source`, physically planned and not started. `counters` replace the template's.
 
         What is read passes the client's meter under `name`.
         """
-        planned = self._template.planned(dict(source), dict(tallies), client, name)
+        planned = self._template.planned(dict(source), dict(counters), client, name)
         return PlannedFiles(self._spark, self._table, planned)
 
 
@@ -82,8 +84,8 @@ class PlannedFiles:
     append: Any
 
     def write(self) -> DataFiles:
-        """Once."""
+        """Run the job and return its files. Called once. A job that fails leaves no files behind."""
         files = tuple(self.append.run())
         jvm: Any = self.spark._jvm
-        found = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table)
-        return DataFiles(found, files)
+        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table)
+        return DataFiles(table, files)

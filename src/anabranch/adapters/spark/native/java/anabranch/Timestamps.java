@@ -1,10 +1,10 @@
 package anabranch;
 
-/** The usual form of a moment: ISO 8601, of UTC or with its distance from it, down to microseconds. */
-final class Moments {
+/** ISO 8601 timestamps and dates, in UTC or with an offset from it, down to microseconds. */
+final class Timestamps {
   private static final int[] DAYS = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-  private Moments() {}
+  private Timestamps() {}
 
   /** Microseconds since 1970 of `dddd-dd-ddTdd:dd:dd[.d…](Z|±dd:dd)`; without a zone only if `utc` is what is meant. */
   static long micros(byte[] bytes, int start, int end, boolean utc) {

@@ -13,11 +13,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The plain values of a topic, decoded from their bytes in one go. Whatever is not plain gives null, which means
- * "not sure" and not "bad": the slow way then decides. So all that this has to keep is that what it does give is what
- * the slow way would have given.
+ * Decodes plain JSON values from their bytes in one pass. Whatever is not plain gives null, which means "not sure" and not
+ * "bad": `from_json` then decides. The one obligation: a value that is not null is the one that `from_json` gives.
  */
-public final class QuickJson extends JsonFunction {
+public final class FastJsonDecoder extends JsonFunction {
   private static final int MOST_DIGITS = 18;
   private static final long[] TENS = new long[MOST_DIGITS + 1];
 
@@ -28,12 +27,12 @@ public final class QuickJson extends JsonFunction {
     }
   }
 
-  private final Shape shape;
+  private final DecodePlan plan;
   private final boolean utc;
 
-  public QuickJson(StructType schema, ZoneId zone) {
+  public FastJsonDecoder(StructType schema, ZoneId zone) {
     super(DataTypes.BinaryType, schema, zone);
-    this.shape = new Shape(schema);
+    this.plan = new DecodePlan(schema);
     this.utc = zone.getId().equals("UTC") || zone.getId().equals("Z");
   }
 
@@ -43,7 +42,7 @@ public final class QuickJson extends JsonFunction {
     }
     try {
       Cursor cursor = new Cursor(value);
-      InternalRow row = struct(cursor, shape);
+      InternalRow row = struct(cursor, plan);
       return cursor.wellEnded() ? row : null;
     } catch (Cursor.NotPlain notPlain) {
       return null;
@@ -52,7 +51,7 @@ public final class QuickJson extends JsonFunction {
     }
   }
 
-  private InternalRow struct(Cursor cursor, Shape of) {
+  private InternalRow struct(Cursor cursor, DecodePlan of) {
     cursor.expect('{');
     Object[] values = new Object[of.fields.length];
     if (!cursor.closed('}')) {
@@ -64,7 +63,7 @@ public final class QuickJson extends JsonFunction {
         if (place < 0) {
           cursor.skip(0);
         } else {
-          // Of two fields with one name the last one counts, as it does the slow way.
+          // Of two fields with one name the last one counts, as it does `from_json`.
           values[place] = value(cursor, of.fields[place]);
           usual = place + 1;
         }
@@ -73,7 +72,7 @@ public final class QuickJson extends JsonFunction {
     return new GenericInternalRow(values);
   }
 
-  private Object array(Cursor cursor, Shape of) {
+  private Object array(Cursor cursor, DecodePlan of) {
     cursor.expect('[');
     ArrayList values = new ArrayList();
     if (!cursor.closed(']')) {
@@ -84,37 +83,37 @@ public final class QuickJson extends JsonFunction {
     return new GenericArrayData((Object[]) values.toArray());
   }
 
-  private Object value(Cursor cursor, Shape of) {
+  private Object value(Cursor cursor, DecodePlan of) {
     byte first = cursor.peek();
     if (first == 'n') {
       cursor.word("null");
       return null;
     }
     switch (of.kind) {
-      case Shape.STRING:
+      case DecodePlan.STRING:
         cursor.text();
         return UTF8String.fromBytes(cursor.bytes, cursor.start, cursor.end - cursor.start);
-      case Shape.LONG:
+      case DecodePlan.LONG:
         return Long.valueOf(whole(cursor));
-      case Shape.INTEGER:
+      case DecodePlan.INTEGER:
         return Integer.valueOf(Math.toIntExact(whole(cursor)));
-      case Shape.BOOLEAN:
+      case DecodePlan.BOOLEAN:
         cursor.word(first == 't' ? "true" : "false");
         return Boolean.valueOf(first == 't');
-      case Shape.DOUBLE:
+      case DecodePlan.DOUBLE:
         return Double.valueOf(wide(cursor));
-      case Shape.DECIMAL:
+      case DecodePlan.DECIMAL:
         return decimal(cursor, of);
-      case Shape.TIMESTAMP:
+      case DecodePlan.TIMESTAMP:
         cursor.text();
-        return Long.valueOf(Moments.micros(cursor.bytes, cursor.start, cursor.end, utc));
-      case Shape.DATE:
+        return Long.valueOf(Timestamps.micros(cursor.bytes, cursor.start, cursor.end, utc));
+      case DecodePlan.DATE:
         cursor.text();
         if (cursor.end - cursor.start != 10) {
           throw Cursor.NOT_PLAIN;
         }
-        return Integer.valueOf(Moments.day(cursor.bytes, cursor.start));
-      case Shape.ARRAY:
+        return Integer.valueOf(Timestamps.day(cursor.bytes, cursor.start));
+      case DecodePlan.ARRAY:
         return array(cursor, of);
       default:
         return struct(cursor, of);
@@ -139,7 +138,7 @@ public final class QuickJson extends JsonFunction {
     return found;
   }
 
-  private static Decimal decimal(Cursor cursor, Shape of) {
+  private static Decimal decimal(Cursor cursor, DecodePlan of) {
     cursor.number();
     long unscaled = unscaled(cursor);
     int scale = cursor.point < 0 ? 0 : cursor.end - cursor.point - 1;
