@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
@@ -47,8 +47,8 @@ class WindowedLive:
     """Live's clock: an hour later each time it is looked at."""
 
     @property
-    def kept(self) -> KeptCheckpoints:
-        return KeptCheckpoints.of(self.scene.project_context.state, self.scene.pipeline_name)
+    def kept(self) -> CheckpointStore:
+        return CheckpointStore.of(self.scene.project_context.state, self.scene.pipeline_name)
 
     @property
     def checkpoint(self) -> Path:

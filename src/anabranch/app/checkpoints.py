@@ -10,7 +10,7 @@ from typing import Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.iceberg.facts import live_history, shown_axis
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -85,7 +85,7 @@ def find_checkpoints(project_context: ProjectContext, pipeline: Pipeline, before
     catalog = target_catalog(project_context, pipeline)
     table = IcebergTarget(catalog, spec.target.table).load()
     found = states(table, name)
-    streams = KeptCheckpoints.of(project_context.state, name).all()
+    streams = CheckpointStore.of(project_context.state, name).all()
     if before is None:
         return Checkpoints(spec.target.table, found, streams=streams)
     since = before if spec.window is None else first_touched(spec.window, before)

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.facts import IcebergTables, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
@@ -80,7 +80,7 @@ def plan_backfill(
         zones=zones,
         offsets_per_slice=offsets_per_slice,
         look=partial(source.measure, topic),
-        checkpoints=KeptCheckpoints.of(project_context.state, request.pipeline.metadata.name).all()
+        checkpoints=CheckpointStore.of(project_context.state, request.pipeline.metadata.name).all()
         if request.strategy is Strategy.STREAM
         else (),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints, checkpoint_name
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore, checkpoint_name
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, query_id
 from anabranch.contract.pipeline import StateKeeping
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
@@ -19,7 +19,7 @@ class CheckpointKeeper:
     """A failure here is told and costs live nothing: the next batch tries again."""
 
     checkpoint: Path
-    kept: KeptCheckpoints
+    kept: CheckpointStore
     topic: str
     uuid: str
     """Of the topic."""

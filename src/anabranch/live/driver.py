@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
@@ -176,7 +176,7 @@ class Driver:
         spec = self.loaded.pipeline.spec
         return CheckpointKeeper(
             self.layout.checkpoint,
-            KeptCheckpoints.of(self.project_context.state, self.loaded.name),
+            CheckpointStore.of(self.project_context.state, self.loaded.name),
             spec.source.topic,
             self._same_topic().uuid,
             code_digest(self.project_context.folder, self.loaded.pipeline),

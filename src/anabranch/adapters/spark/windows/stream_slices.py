@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.adapters.checkpoints.log import begin_batch, notes_of
+from anabranch.adapters.checkpoints.log import batch_metadata, begin_batch
 from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.adapters.spark.decode.decode import REASON, TOMBSTONE, bad_of, decode
 from anabranch.adapters.spark.source.streaming import (
@@ -122,7 +122,7 @@ class StreamSliceWriter(WindowSliceWriter):
     def _advance(self, checkpoint: Path, number: int, write: Callable[[DataFrame], None]) -> None:
         """Run the plan's slice of this number as a batch of the stream."""
         slice_, batch, topic = self.plan.slices[number], self.stream.batch(number), self.plan.source.topic
-        notes = notes_of(checkpoint, batch - 1) if batch else first_notes(self.spark)
+        notes = batch_metadata(checkpoint, batch - 1) if batch else first_notes(self.spark)
         ends = {partition: end for partition, (_, end) in slice_.offsets.items()}
         begin_batch(checkpoint, batch, topic, ends, self._closes(slice_), notes)
         columns = self.spark.table(spark_name(self.catalog, self.plan.target.table)).schema
