@@ -24,10 +24,10 @@ from anabranch.adapters.spark.write.target_table import ensure_target
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import StateKeeping
 from anabranch.contract.reading import reading_digest
-from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.pace import LivePace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
+from anabranch.live.start_states import CheckpointKeeper
 from anabranch.live.windows import WindowWriter
 from tests.fixtures.broker import eventually
 from tests.scenarios.backfills import NOW, Backfills

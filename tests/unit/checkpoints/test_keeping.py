@@ -15,7 +15,7 @@ from anabranch.adapters.checkpoints.checkpoint_store import MANIFEST, Checkpoint
 from anabranch.adapters.checkpoints.copying import CheckpointIncompleteError, copy_up_to, create_folder
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, batches_done, query_id
 from anabranch.contract.pipeline import StateKeeping
-from anabranch.live.checkpoint_keeping import CheckpointKeeper
+from anabranch.live.start_states import CheckpointKeeper
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 
@@ -87,7 +87,7 @@ def test_a_copy_that_fails_is_said_and_tried_again_with_the_next_batch(live: Liv
     (live.checkpoint / "state" / "0" / "1" / ".3.delta.crc").unlink()
     live.keeper.after(2, None)
     assert live.names() == []
-    assert "could not be kept: CheckpointIncompleteError" in live.said[0]
+    assert "failed: CheckpointIncompleteError" in live.said[0]
     live.keeper.after(3, None)
     assert "Spark has not committed the batch" in live.said[1]
     add_state(live.checkpoint, 4)
