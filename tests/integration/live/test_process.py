@@ -190,7 +190,7 @@ def test_what_can_not_start_says_so_at_once(kafka: KafkaForTests, tmp_path: Path
 
     with pytest.raises(UnknownPipelineError, match="order'"):
         LivePipeline(project_context, "order")
-    with pytest.raises(DidNotStartError, match=r"There is no topic nosuch-.*kafka\.topic-missing"):
+    with pytest.raises(DidNotStartError, match=r"Topic nosuch-.* does not exist.*kafka\.topic-missing"):
         LivePipeline(project_context, "orders").start(patience=PATIENCE)
     refused = command(project_context, "status", "-o", "json")
     told = json.loads(refused.stdout)

@@ -86,7 +86,7 @@ def test_keys() -> None:
     assert keys.check(evidence()) == ()
     assert only(keys.check, evidence(duplicates=Duplicates(("a", "b")))).outcome is PASSED
     twice = only(keys.check, evidence(duplicates=Duplicates(("a",), count=2, sample=({"a": 1, "rows": 2},))))
-    assert (twice.outcome, twice.found) == (FAILED, "2 keys are there more than once")
+    assert (twice.outcome, twice.found) == (FAILED, "2 duplicate keys")
     assert twice.sample == ({"a": 1, "rows": 2},)
     unknown = only(keys.check, evidence(duplicates=Duplicates(("a",), unknown=("a",))))
     assert (unknown.outcome, unknown.found) == (FAILED, "the table has no column a")
@@ -97,7 +97,7 @@ def test_nulls() -> None:
     assert only(nulls.check, evidence(nulls=Nulls({"a": 0}))).outcome is PASSED
     missing = only(nulls.check, evidence(nulls=Nulls({"a": 0, "b": 3}, ("c",), ({"b": None},))))
     assert missing.outcome is FAILED
-    assert missing.found == "3 rows without b; the table has no column c"
+    assert missing.found == "3 rows with null b; the table has no column c"
     assert missing.sample == ({"b": None},)
 
 
@@ -179,15 +179,15 @@ def test_offsets_lost_to_retention_are_not_accepted_though_the_sums_agree() -> N
 
 def test_rows_in_staging_that_the_ledger_does_not_know() -> None:
     _, rows = conservation.check(evidence(staged=staged(first=9)))
-    assert (rows.outcome, rows.expected, rows.found) == (FAILED, "16 rows, by the ledger", "17 rows in staging")
+    assert (rows.outcome, rows.expected, rows.found) == (FAILED, "16 rows by the ledger", "17 rows in staging")
 
 
 def test_outside_the_range() -> None:
     assert only(outside_range.check, evidence()).outcome is PASSED
     strays = OutOfRangeFiles(21, (OutOfRangeFile("a.parquet", True, 3), OutOfRangeFile("b.parquet", False, 4)))
     result = only(outside_range.check, evidence(strays=strays))
-    assert (result.outcome, result.found) == (FAILED, "21 files added or taken away")
-    assert [row["what"] for row in result.sample] == ["added", "taken away"]
+    assert (result.outcome, result.found) == (FAILED, "21 files added or removed")
+    assert [row["what"] for row in result.sample] == ["added", "removed"]
 
 
 @pytest.mark.parametrize(
