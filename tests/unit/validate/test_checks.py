@@ -44,16 +44,16 @@ PASSED, WARNED, FAILED = CheckOutcome.PASSED, CheckOutcome.WARNED, CheckOutcome.
     [(16, "0%", PASSED), (17, "0%", FAILED), (17, "6%", PASSED), (17, "5%", FAILED), (15, "7%", PASSED)],
 )
 def test_rows_expected(rows: int, tolerance: str, outcome: CheckOutcome) -> None:
-    request = contract(expect={"rows": rows, "tolerance": tolerance})
-    result, _ = counts.check(evidence(request=request))
+    backfill = contract(expect={"rows": rows, "tolerance": tolerance})
+    result, _ = counts.check(evidence(backfill=backfill))
     assert (result.check, result.outcome) == ("rows expected", outcome)
     assert result.found.startswith("16 rows")
 
 
 def test_a_tolerance_is_exact_at_its_edge() -> None:
-    request = contract(expect={"rows": 1000, "tolerance": "0.1%"})
+    backfill = contract(expect={"rows": 1000, "tolerance": "0.1%"})
     for rows, outcome in ((1001, PASSED), (999, PASSED), (1002, FAILED), (998, FAILED)):
-        result, _ = counts.check(evidence(request=request, staged=Side(2, COLUMNS, {1: Checksum(rows)})))
+        result, _ = counts.check(evidence(backfill=backfill, staged=Side(2, COLUMNS, {1: Checksum(rows)})))
         assert result.outcome is outcome, rows
 
 
