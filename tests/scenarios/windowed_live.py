@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
@@ -24,10 +24,10 @@ from anabranch.adapters.spark.write.target_table import ensure_target
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import StateKeeping
 from anabranch.contract.reading import reading_digest
-from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.pace import LivePace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
+from anabranch.live.start_states import CheckpointKeeper
 from anabranch.live.windows import WindowWriter
 from tests.fixtures.broker import eventually
 from tests.scenarios.backfills import NOW, Backfills
@@ -47,8 +47,8 @@ class WindowedLive:
     """Live's clock: an hour later each time it is looked at."""
 
     @property
-    def kept(self) -> KeptCheckpoints:
-        return KeptCheckpoints.of(self.scene.project_context.state, self.scene.pipeline_name)
+    def kept(self) -> CheckpointStore:
+        return CheckpointStore.of(self.scene.project_context.state, self.scene.pipeline_name)
 
     @property
     def checkpoint(self) -> Path:

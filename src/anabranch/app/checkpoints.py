@@ -10,7 +10,7 @@ from functools import cached_property
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.iceberg.facts import live_history, shown_axis
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -51,7 +51,7 @@ class ProjectStartPoints:
         return states(self._table, self.pipeline.metadata.name)
 
     def checkpoints(self) -> tuple[StreamCheckpoint, ...]:
-        return KeptCheckpoints.of(self.project_context.state, self.pipeline.metadata.name).all()
+        return CheckpointStore.of(self.project_context.state, self.pipeline.metadata.name).all()
 
     def live_ends(self) -> Mapping[int, int]:
         return live_history(self._table, self._table.current_snapshot(), self.pipeline.metadata.name).ends

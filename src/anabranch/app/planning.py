@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.adapters.iceberg.facts import IcebergTables, schema_digest, shown_axis, usable_axis
 from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
@@ -71,7 +71,7 @@ def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> Plann
         target=tables,
         zones=zones,
         lookups=lambda: IcebergLookups(tables.catalog),
-        checkpoints=lambda: KeptCheckpoints.of(project_context.state, pipeline.metadata.name).all(),
+        checkpoints=lambda: CheckpointStore.of(project_context.state, pipeline.metadata.name).all(),
         control=lambda request, plan: pin_control(project_context, request, plan, tables.catalog),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.code_store import CodeStore
@@ -90,7 +90,7 @@ def stream_folder(project_context: ProjectContext, plan: Plan, run_id: str) -> R
     """The checkpoint of a run that replays as a stream; None for any other."""
     if plan.stream is None:
         return None
-    kept = KeptCheckpoints.of(project_context.state, plan.pipeline)
+    kept = CheckpointStore.of(project_context.state, plan.pipeline)
     return RunFolder(stream_place(project_context, run_id), run_id, kept, plan.stream, plan.source.topic)
 
 

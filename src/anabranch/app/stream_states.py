@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, batches_done
 from anabranch.adapters.checkpoints.run_folder import newest_epoch
 from anabranch.app.project_context import ProjectContext
@@ -35,7 +35,7 @@ def find_pair(project_context: ProjectContext, pipeline: Pipeline, a: str, b: st
 
 def _states(project_context: ProjectContext, pipeline: Pipeline, name: str) -> list[Held]:
     """All batches under this name, oldest first."""
-    kept = KeptCheckpoints.of(project_context.state, pipeline.metadata.name)
+    kept = CheckpointStore.of(project_context.state, pipeline.metadata.name)
     found = kept.find(name)
     if found is not None:
         return [Held(name, kept.path(name), found.batch, found.position, found.watermark)]

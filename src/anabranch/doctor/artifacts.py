@@ -1,4 +1,4 @@
-"""The jars: all here, and each what its checksum says."""
+"""Jars: all cached, with the pinned checksums."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def artifacts() -> DoctorFinding:
     if corrupt:
         names = ", ".join(jar.filename for jar in corrupt)
         paths = " ".join(str(cache.path(jar)) for jar in corrupt)
-        return red("jars", f"not the bytes that were locked: {names}", f"rm {paths} && anabranch dev fetch")
+        return red("jars", f"wrong checksum: {names}", f"rm {paths} && anabranch dev fetch")
     missing = cache.missing(jars)
     if missing:
         megabytes = sum(jar.size for jar in missing) / 1e6
         return yellow(
-            "jars", f"{len(missing)} of {len(jars)} not fetched yet ({megabytes:.0f} MB)", "anabranch dev fetch"
+            "jars", f"{len(missing)} of {len(jars)} not downloaded yet ({megabytes:.0f} MB)", "anabranch dev fetch"
         )
-    return green("jars", f"all {len(jars)} here, checksums agree")
+    return green("jars", f"all {len(jars)} cached, checksums verified")

@@ -1,4 +1,4 @@
-"""The catalog: whether a table can be written there, and whether a branch of it is really kept."""
+"""Catalog: whether a table can be written and a branch of it is stored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def catalog(project_context: ProjectContext, unique: str) -> DoctorFinding:
 
     settings = project_context.loaded.settings.catalog
     place = str(project_context.state) if settings.type == "embedded" else str(settings.uri)
-    trial = probe_catalog(project_context.catalog, unique)
-    if not trial.branch_kept:
-        says = f"{settings.name} ({settings.type}, {place}) takes a branch and forgets it"
-        return red("catalog", says, "use a catalog that keeps Iceberg branches: replays are staged on one")
-    if trial.left_behind:
-        left = ", ".join(trial.left_behind)
-        return yellow("catalog", f"{settings.name} works, but this could not be cleared away: {left}", f"drop {left}")
-    return green("catalog", f"{settings.name} ({settings.type}, {place}): tables are written and branches kept")
+    probe = probe_catalog(project_context.catalog, unique)
+    if not probe.branch_kept:
+        says = f"{settings.name} ({settings.type}, {place}) accepts a branch but does not store it"
+        return red("catalog", says, "use a catalog that stores Iceberg branches, on which replays are staged")
+    if probe.left_behind:
+        left = ", ".join(probe.left_behind)
+        return yellow("catalog", f"{settings.name} works, but could not be cleaned up: {left}", f"drop {left}")
+    return green("catalog", f"{settings.name} ({settings.type}, {place}): tables can be written, branches are stored")

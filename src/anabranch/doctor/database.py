@@ -1,4 +1,4 @@
-"""The control database: whether it answers, and whether its schema is the one this Anabranch knows."""
+"""Control database: whether it answers, and its schema version."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def database(project_context: ProjectContext) -> DoctorFinding:
     url = control_database_url(project_context.loaded)
     shown = url.render_as_string(hide_password=True)
     embedded = project_context.loaded.settings.database.embedded
-    if embedded and not Path(url.database or "").exists():  # looking at a SQLite file that is not there would make it
-        return yellow("database", f"{shown} is not there yet", "nothing to do: the first run makes it")
+    if embedded and not Path(url.database or "").exists():  # connecting would create the SQLite file
+        return yellow("database", f"{shown} does not exist yet", "none: the first run creates it")
     version = schema_version_at(url)
     match version.status:
         case SchemaStatus.CURRENT:
             return green("database", f"{shown} has schema {version.found}")
         case SchemaStatus.ABSENT:
-            return yellow("database", f"{shown} answers and has no schema yet", "nothing to do: the first run makes it")
+            return yellow("database", f"{shown} answers and has no schema yet", "none: the first run creates it")
         case SchemaStatus.BEHIND:
-            says = f"{shown} has schema {version.found}, and this Anabranch wants {version.wanted}"
-            return yellow("database", says, "nothing to do: the next command that opens it upgrades it")
+            says = f"{shown} has schema {version.found}; this version of Anabranch needs {version.wanted}"
+            return yellow("database", says, "none: the next command that opens it upgrades it")
         case SchemaStatus.NEWER:
             says = f"{shown} has schema {version.found}, newer than {version.wanted}"
-            return red("database", says, "install the newer Anabranch that the others use")
+            return red("database", says, "upgrade Anabranch to the version that migrated the database")

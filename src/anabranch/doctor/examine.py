@@ -1,4 +1,4 @@
-"""The examination: every check in order, each told as it ends, none able to stop the others."""
+"""Runs all checks in order and yields each finding; a failed check does not prevent the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from anabranch.doctor import artifacts, machine
-from anabranch.doctor.finding import DoctorFinding, DoctorSubject, from_error, from_surprise, red, yellow
+from anabranch.doctor.finding import DoctorFinding, DoctorSubject, from_error, from_unexpected, red, yellow
 from anabranch.errors import AnabranchError
 from anabranch.project.location import ProjectNotFoundError, find_project_folder
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Checks = tuple[tuple[DoctorSubject, Callable[[], DoctorFinding]], ...]
 
 OUTSIDE = (DoctorSubject.KAFKA, DoctorSubject.CATALOG, DoctorSubject.DATABASE, DoctorSubject.SPARK)
-"""What only a project says where to find."""
+"""Subjects whose location is configured in the project."""
 
 
 def examine(
@@ -30,42 +30,42 @@ def examine(
     met: Callable[[Exception], None] = lambda _error: None,
     unique: str | None = None,
 ) -> Iterator[DoctorFinding]:
-    """Look at the machine, and at the project at or above `project` (or the current folder) if there is one.
+    """Check the machine, and the project in or above `project` (or the current folder) if there is one.
 
-    `starting` is told before each look, since some take their time, and `met` of every error that became a finding.
-    `unique` names what a look has to make.
+    `starting` is called before each check, and `met` for every error that became a finding. `unique` is part of the
+    names of scratch resources.
     """
 
-    def looks(checks: Checks) -> Iterator[DoctorFinding]:
-        for subject, look in checks:
+    def findings(checks: Checks) -> Iterator[DoctorFinding]:
+        for subject, check in checks:
             if subject not in skip:
                 starting(subject)
-                yield _looked(subject, look, met)
+                yield _checked(subject, check, met)
 
     folder = _folder(project)
-    yield from looks(_machine(folder or Path.cwd()))
+    yield from findings(_machine(folder or Path.cwd()))
     if folder is None:
-        yield from looks(((DoctorSubject.PROJECT, lambda: _no_project(project)),))
+        yield from findings(((DoctorSubject.PROJECT, lambda: _no_project(project)),))
         return
-    yield from looks(((DoctorSubject.PROJECT, lambda: _project(folder, context)),))
+    yield from findings(((DoctorSubject.PROJECT, lambda: _project(folder, context)),))
     try:
         project_context = _open(folder, context)
-    except AnabranchError:  # told already, as the finding about the project
-        yield from looks(tuple((subject, _not_looked_at(subject)) for subject in OUTSIDE))
+    except AnabranchError:  # already reported as the finding of the project
+        yield from findings(tuple((subject, _skipped(subject)) for subject in OUTSIDE))
         return
-    yield from looks(_outside(project_context, unique or uuid4().hex[:12]))
+    yield from findings(_outside(project_context, unique or uuid4().hex[:12]))
 
 
-def _looked(
-    subject: DoctorSubject, look: Callable[[], DoctorFinding], met: Callable[[Exception], None]
+def _checked(
+    subject: DoctorSubject, check: Callable[[], DoctorFinding], met: Callable[[Exception], None]
 ) -> DoctorFinding:
     try:
-        return look()
+        return check()
     except Exception as error:
         met(error)
         if isinstance(error, AnabranchError):
             return from_error(subject.value, error)
-        return from_surprise(subject.value, error)
+        return from_unexpected(subject.value, error)
 
 
 def _machine(folder: Path) -> Checks:
@@ -96,11 +96,11 @@ def _folder(project: Path | None) -> Path | None:
         return None
 
 
-def _no_project(asked: Path | None) -> DoctorFinding:
-    """Nothing wrong where nobody said that there is a project; a mistake where somebody did."""
-    if asked is None:
-        return yellow("project", "no project here, so only the machine was looked at", "anabranch init DIR")
-    return red("project", f"there is no project in {asked} or above it", "name its folder: --project DIR")
+def _no_project(requested: Path | None) -> DoctorFinding:
+    """Yellow without a project; red if a folder was given that has none."""
+    if requested is None:
+        return yellow("project", "no project in this folder; checked only the machine", "anabranch init DIR")
+    return red("project", f"no project in {requested} or above it", "pass its folder: --project DIR")
 
 
 def _project(folder: Path, context: str | None) -> DoctorFinding:
@@ -115,5 +115,5 @@ def _open(folder: Path, context: str | None) -> ProjectContext:
     return open_project(folder, context)
 
 
-def _not_looked_at(subject: DoctorSubject) -> Callable[[], DoctorFinding]:
-    return lambda: yellow(subject.value, "not looked at: the project can't be loaded", "anabranch check")
+def _skipped(subject: DoctorSubject) -> Callable[[], DoctorFinding]:
+    return lambda: yellow(subject.value, "not checked: the project could not be loaded", "anabranch check")

@@ -1,4 +1,4 @@
-"""What the doctor says of one thing: green, yellow or red, in words, with the remedy."""
+"""The finding of one check: green, yellow or red, with a message and a remedy."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from anabranch.errors import AnabranchError
 
 class Level(str, Enum):
     GREEN = "green"
-    """Tried, and it works."""
+    """Tested; it works."""
     YELLOW = "yellow"
-    """Works, but will be a nuisance, or could not be tried yet."""
+    """Works with limits, or could not be tested."""
     RED = "red"
-    """Will not work until mended."""
+    """Does not work until it is fixed."""
 
 
 class DoctorSubject(str, Enum):
-    """What can be looked at, in the order in which it is: each stands on those before it."""
+    """Subjects in the order of checking: each depends on those before it."""
 
     PYTHON = "python"
     JAVA = "java"
@@ -56,12 +56,12 @@ def red(subject: str, says: str, remedy: str) -> DoctorFinding:
 
 
 def from_error(subject: str, error: AnabranchError) -> DoctorFinding:
-    """An error met while looking is itself the finding."""
+    """The finding for an error that a check raised."""
     says = f"{error.what} ({error.cause})" if error.cause else error.what
     return red(subject, says, error.remedy)
 
 
-def from_surprise(subject: str, surprise: Exception) -> DoctorFinding:
-    """Something nobody foresaw, told by its kind and its words: the doctor goes on with the next patient."""
-    says = f"{type(surprise).__name__}: {surprise}".strip().removesuffix(":")
-    return red(subject, says, f"run `anabranch --debug doctor` and report what it says of {subject}")
+def from_unexpected(subject: str, error: Exception) -> DoctorFinding:
+    """The finding for an unexpected exception, so that the other checks still run."""
+    says = f"{type(error).__name__}: {error}".strip().removesuffix(":")
+    return red(subject, says, "`anabranch --debug doctor` shows the traceback; report it")

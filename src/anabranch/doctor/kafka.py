@@ -1,4 +1,4 @@
-"""Kafka: whether it answers, which one it is, and whether it can do what a replay asks of it."""
+"""Kafka: whether it answers, its version, and whether it has the features that a replay needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kafka(project_context: ProjectContext) -> DoctorFinding:
     from anabranch.adapters.kafka.topics import KafkaUnreachableError
 
     try:
-        return judge(project_context.kafka.bootstrap, describe_cluster(project_context.kafka))
+        return cluster_finding(project_context.kafka.bootstrap, describe_cluster(project_context.kafka))
     except StackDownError as down:
         return red("kafka", down.what, "anabranch dev up")
     except KafkaUnreachableError as silent:
@@ -26,14 +26,14 @@ def kafka(project_context: ProjectContext) -> DoctorFinding:
         return red("kafka", silent.what, silent.remedy)
 
 
-def judge(bootstrap: str, cluster: Cluster) -> DoctorFinding:
-    """What to say of a cluster that answered."""
+def cluster_finding(bootstrap: str, cluster: Cluster) -> DoctorFinding:
+    """The finding for a cluster that answered."""
     brokers = f"{len(cluster.brokers)} broker{'s' * (len(cluster.brokers) != 1)} at {bootstrap}"
     if cluster.protocol is None:
         return yellow(
             "kafka",
-            f"{brokers}; its version and features can't be asked with OAUTHBEARER",
-            "see to it that the brokers are Kafka 2.8 or later",
+            f"{brokers}; its version and features are unknown with OAUTHBEARER",
+            "make sure that the brokers are Kafka 2.8 or later",
         )
     level = cluster.protocol.metadata_version
     version = f"Kafka {cluster.protocol.version}" + (f" (metadata.version {level})" if level is not None else "")
@@ -46,10 +46,10 @@ def judge(bootstrap: str, cluster: Cluster) -> DoctorFinding:
 
 
 _CONSEQUENCES = {
-    "topic ids": "use Kafka 2.8 or later: here a topic made anew under its old name goes unnoticed",
-    "transactions": "use Kafka 0.11 or later: here records of aborted transactions can't be told from committed ones",
+    "topic ids": "use Kafka 2.8 or later: without topic ids a recreated topic is not detected",
+    "transactions": "use Kafka 0.11 or later: this version has no transactions",
 }
-"""Features that every replay uses, and what it means to be without one."""
+"""Features that every replay uses, and the remedy if one is missing."""
 
 
 def _missing(protocol: Protocol) -> list[str]:
@@ -58,13 +58,13 @@ def _missing(protocol: Protocol) -> list[str]:
 
 
 def _unused(protocol: Protocol) -> dict[str, bool]:
-    """What nothing of Anabranch relies on yet: no replay writes to a topic, and none is held by a broker's quota."""
+    """Features that Anabranch does not use yet: no replay writes to a topic or is limited by a broker's quota."""
     return {"idempotent writes": protocol.idempotence, "client quotas": protocol.quotas}
 
 
 def _settings(cluster: Cluster) -> list[str]:
-    """What the brokers' own settings add, where this user may see them."""
-    said = {None: "tiered storage not shown to this user", True: "tiered storage", False: "no tiered storage"}
+    """Facts from the brokers' settings, as far as this user may read them."""
+    tiered = {None: "tiered storage not readable for this user", True: "tiered storage", False: "no tiered storage"}
     if cluster.authorizer is None:
-        return ["ACLs not shown to this user", said[cluster.tiered]]
-    return [f"ACLs by {cluster.authorizer}" if cluster.authorizer else "no ACLs", said[cluster.tiered]]
+        return ["ACLs not readable for this user", tiered[cluster.tiered]]
+    return [f"ACLs by {cluster.authorizer}" if cluster.authorizer else "no ACLs", tiered[cluster.tiered]]

@@ -1,4 +1,4 @@
-"""The project: all its files read and checked, as `anabranch check` does."""
+"""Project: all files read and checked as by `anabranch check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark: whether it starts with this project's settings and gets a job done."""
+"""Spark: whether it starts with this project's settings and runs a job."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def spark(project_context: ProjectContext) -> DoctorFinding:
     from anabranch.adapters.spark.session.session import stop_spark
 
     if ArtifactCache().missing(locked("spark")):
-        return yellow("spark", "not tried: its jars are not fetched yet", "anabranch dev fetch")
+        return yellow("spark", "not tested: its jars are not downloaded yet", "anabranch dev fetch")
     master = project_context.loaded.settings.spark.master
     silent = unanswered(master)
     if silent:
         says = f"no Spark master answers at {', '.join(silent)}"
-        return red("spark", says, "start the master, or correct spark.master in anabranch.yaml")
+        return red("spark", says, "start the master, or fix spark.master in anabranch.yaml")
     session = project_context.spark("anabranch doctor")
     try:
         rows = session.range(1).count()
@@ -36,7 +36,7 @@ def spark(project_context: ProjectContext) -> DoctorFinding:
 
 
 def unanswered(master: str, seconds: float = SECONDS) -> list[str]:
-    """The addresses of a standalone master, if none of them answers. Spark itself would try for a whole minute."""
+    """The addresses of a standalone master if none of them answers, checked because Spark would retry for a minute."""
     addresses = re.findall(r"(?:spark://|,)([^,]+):(\d+)", master) if master.startswith("spark://") else []
     for host, port in addresses:
         try:

@@ -1,4 +1,4 @@
-"""One batch of live: decoded, bad records set aside, transformed, and committed to main exactly once."""
+"""Writes one batch of live: decode, quarantine bad records, transform, and commit to main exactly once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from anabranch.contract.pipeline import KEYED, Pipeline
 from anabranch.crashpoints import reach
 from anabranch.live.errors import CONTINUES, OutOfStepError
 from anabranch.live.progress import BatchDone
-from anabranch.live.state_keeping import StateKeeper
-from anabranch.live.writing import write_of
+from anabranch.live.start_states import StateKeeper
+from anabranch.live.writing import batch_write
 from anabranch.plan.lookup_tables import pins_document
 from anabranch.plan.offsets.zones import EventGroup, Zone, zones_of
 from anabranch.plan.slices import Offsets
@@ -36,57 +36,57 @@ from anabranch.promote.history import Author
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class StopAskedError(Exception):
-    """Ends the query before the next batch, when live was asked to stop."""
+class StopRequestedError(Exception):
+    """Ends the query before the next batch, after live was requested to stop."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was counted while a batch was decoded."""
+class BatchCounts:
+    """Counts of the decoded records of a batch."""
 
     records: int
     bad: int
     event_time: str | None
     late: int = 0
-    """Events that a window was already written without."""
+    """Events that came after their window was written."""
 
 
 @dataclass
 class BatchWriter:
-    """What Structured Streaming calls for each batch.
+    """The function that Structured Streaming calls for each batch.
 
-    A batch is run again only after a restart, and only the last one: so the table is asked whether it has the batch
-    already when the first one comes, and never after.
+    Only the last batch before a restart is run again, so only for the first batch the table is checked whether it has
+    it already.
     """
 
     catalog: IcebergCatalog
     pipeline: Pipeline
     transform: LoadedTransform
     columns: StructType
-    """The target's."""
+    """The columns of the target."""
     topic: str
-    """UUID."""
+    """UUID of the topic."""
     checkpoint: Path
     still_same_topic: Callable[[], object]
-    """Raises if the topic was deleted or made again."""
+    """Raises if the topic was deleted or recreated."""
     commit_group: Callable[[dict[int, int]], object]
     report: Callable[[BatchDone, Offsets], None]
     keep_zones: Callable[[Sequence[Zone]], object] = lambda _zones: None
-    """Told of a batch that is in the table. Must not raise: the zone map can be built again, the batch can't."""
+    """Called after the batch is committed. Must not raise: the zone map can be rebuilt, the batch cannot be undone."""
     clock: Callable[[], float] = time.time
     failure: BaseException | None = None
-    """The first error of a batch as it was raised; Spark passes on only its text."""
+    """The first error of a batch. Spark passes on only its text."""
     last: int | None = None
-    """The last batch that is done."""
+    """The last completed batch."""
     _stopping: bool = False
     _resumed: bool = False
-    _at_work: Lock = field(default_factory=Lock)
+    _batch_lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        # Opened once: each opening holds connections, and live runs for months.
+        # Opened once: every opened catalog holds connections, and live runs for months.
         self._tables = self.catalog.open()
         self._quarantine = QuarantineTable(self.catalog, self.pipeline)
-        self._commit = write_of(self.catalog, self.pipeline, self.transform, self.columns, self._is_last)
+        self._commit = batch_write(self.catalog, self.pipeline, self.transform, self.columns, self._is_last)
         target = IcebergTarget(self._tables, self.pipeline.spec.target.table)
         keyed = self.pipeline.spec.pipeline_class in KEYED
         self._states = StateKeeper(target, self.pipeline.spec.state) if keyed else None
@@ -94,9 +94,9 @@ class BatchWriter:
         self._newest = None if last is None else last.event_time
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        with self._at_work:
+        with self._batch_lock:
             if self._stopping:
-                raise StopAskedError
+                raise StopRequestedError
             try:
                 self._run(batch, number)
                 self.last = number
@@ -105,12 +105,12 @@ class BatchWriter:
                 raise
 
     def shape(self, records: DataFrame) -> DataFrame:
-        """What the stream itself does with the records before they come here as batches: nothing, without state."""
+        """The stateful part of the stream, applied before batches are made; none here."""
         return records
 
     def finish(self) -> None:
-        """Return once no batch is at work; none begins after that."""
-        with self._at_work:
+        """Wait until no batch is running. None begins afterwards."""
+        with self._batch_lock:
             self._stopping = True
 
     def _run(self, batch: DataFrame, number: int) -> None:
@@ -118,23 +118,26 @@ class BatchWriter:
         query = query_id(self.checkpoint)
         offsets = batch_offsets(self.checkpoint, number, self.pipeline.spec.source.topic)
         commit = live_commit_id(query, number)
-        if not self._resumed and self._is_there(commit, number, offsets):
-            self._again(batch)
-            seen, rows = Seen(0, 0, None), 0
+        if not self._resumed and self._is_committed(commit, number, offsets):
+            self._run_again(batch)
+            counts, rows = BatchCounts(0, 0, None), 0
         else:
-            seen, rows = self._write(batch, query, number, offsets)
+            counts, rows = self._write(batch, query, number, offsets)
         self._resumed = True
         reach("live.group.before")
         self.commit_group({partition: end for partition, (_, end) in offsets.items()})
         reach("live.group.after")
-        done = BatchDone(number, seen.records, rows, seen.bad, started, self.clock(), seen.event_time, seen.late)
+        done = BatchDone(
+            number, counts.records, rows, counts.bad, started, self.clock(), counts.event_time, counts.late
+        )
         self.report(done, offsets)
 
-    def _again(self, batch: DataFrame) -> None:
-        """What a batch that is in the table still needs done: nothing, where a batch is only its rows."""
+    def _run_again(self, batch: DataFrame) -> None:
+        """Complete a batch whose rows are in the table; nothing to do without state."""
 
-    def _is_there(self, commit: str, number: int, offsets: Offsets) -> bool:
-        """Whether the table has the batch. If not, it must stand exactly where the batch begins."""
+    def _is_committed(self, commit: str, number: int, offsets: Offsets) -> bool:
+        """Whether the table has the batch. Raises OutOfStepError unless the table's position is where the batch
+        starts."""
         last = self._last_commit()
         if last is not None and last.id == commit:
             return True
@@ -143,55 +146,64 @@ class BatchWriter:
         else:
             in_step = all(offsets.get(p, (None,))[0] == end for p, end in last.position.items())
         if not in_step:
-            raise OutOfStepError(
-                f"Live's checkpoint goes on with batch {number}, and {self.pipeline.spec.target.table} does not stand "
-                f"where that batch begins{'' if last is None else f': its last one of live is {last.id}'}.",
-                state=CONTINUES,
-                hint=f"if the table was set back or made anew on purpose, remove {self.checkpoint}: "
-                "live then goes on from where the table stands",
-                batch=number,
-            )
+            raise self._out_of_step(number, offsets, last)
         return False
 
-    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[Seen, int]:
+    def _out_of_step(self, number: int, offsets: Offsets, last: LiveCommit | None) -> OutOfStepError:
+        starts = {partition: start for partition, (start, _) in sorted(offsets.items())}
+        table = self.pipeline.spec.target.table
+        position = f"ends at {dict(sorted(last.position.items()))} ({last.id})" if last else "does not exist"
+        return OutOfStepError(
+            f"Checkpoint resumes at batch {number} (offsets by partition {starts}); the last commit of live in {table} "
+            f"{position}.",
+            state=CONTINUES,
+            command=f"rm -r {self.checkpoint}",
+            hint="Remove the checkpoint only if the table was rolled back or recreated on purpose: live then continues "
+            "from the table's position",
+            batch=number,
+        )
+
+    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[BatchCounts, int]:
         self.transform.lookups.refresh()
-        # Kept, because the records are gone through three times: to count, to set aside, to write.
+        # Persisted, because the records are used three times: to count, to quarantine, to write.
         decoded = decode(batch, self.pipeline.spec).persist()
         try:
             groups = count_groups(decoded)
-            seen = seen_of(groups)
-            # Asked after reading: a topic made again never gets its former UUID back.
+            counts = batch_counts(groups)
+            # Checked after reading: a recreated topic never has its former UUID.
             self.still_same_topic()
             commit = live_commit_id(query, number)
             reach("live.quarantine.before")
-            aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
-            self._quarantine.set_aside(bad_of(decoded), aside, seen.bad)
+            quarantine_batch = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
+            self._quarantine.set_aside(bad_of(decoded), quarantine_batch, counts.bad)
             reach("live.quarantine.after")
             reach("live.commit.before")
-            rows = self._commit(decoded, commit, self._properties(commit, query, number, offsets, seen))
+            rows = self._commit(decoded, commit, self._properties(commit, query, number, offsets, counts))
             reach("live.commit.after")
         finally:
             decoded.unpersist()
         self.keep_zones(zones_of(offsets, groups))
-        landed = self._last_commit()
-        if landed is None or landed.id != commit:
-            return seen, rows or 0
+        last = self._last_commit()
+        if last is None or last.id != commit:
+            return counts, rows or 0
         if self._states is not None:
-            self._states.after(landed.snapshot, self.clock())
-        return seen, landed.rows if rows is None else rows
+            self._states.after(last.snapshot, self.clock())
+        return counts, last.rows if rows is None else rows
 
     def _is_last(self, commit: str) -> bool:
         last = self._last_commit()
         return last is not None and last.id == commit
 
-    def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
-        self._newest = max(filter(None, (self._newest, seen.event_time)), default=None)
+    def _properties(
+        self, commit: str, query: str, number: int, offsets: Offsets, counts: BatchCounts
+    ) -> dict[str, str]:
+        self._newest = max(filter(None, (self._newest, counts.event_time)), default=None)
         newest = {} if self._newest is None else {props.EVENT_TIME: self._newest}
         pins = self.transform.lookups.pins
-        looked_up = {props.LOOKUPS: json.dumps(pins_document(pins), separators=(",", ":"))} if pins else {}
+        lookup_pins = {props.LOOKUPS: json.dumps(pins_document(pins), separators=(",", ":"))} if pins else {}
         return {
             **newest,
-            **looked_up,
+            **lookup_pins,
             props.AUTHOR: Author.LIVE.value,
             props.COMMIT: commit,
             props.PIPELINE: self.pipeline.metadata.name,
@@ -207,12 +219,12 @@ class BatchWriter:
         return last_live_commit(table, self.pipeline.metadata.name)
 
 
-def seen_of(groups: Iterable[EventGroup], late: int = 0) -> Seen:
-    counted = list(groups)
-    newest = max((each.high for each in counted if each.high is not None), default=None)
-    return Seen(
-        sum(each.count for each in counted),
-        sum(each.bad for each in counted),
+def batch_counts(groups: Iterable[EventGroup], late: int = 0) -> BatchCounts:
+    all_groups = list(groups)
+    newest = max((each.high for each in all_groups if each.high is not None), default=None)
+    return BatchCounts(
+        sum(each.count for each in all_groups),
+        sum(each.bad for each in all_groups),
         None if newest is None else _text(newest),
         late,
     )

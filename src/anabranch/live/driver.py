@@ -1,4 +1,4 @@
-"""Runs live for one pipeline until it is asked to stop or cannot go on, and says which in its record."""
+"""Runs live for one pipeline until it is stopped or fails, and records which."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.log import is_committed
-from anabranch.adapters.embedded.process import seen
 from anabranch.adapters.iceberg.live import LiveCommit, last_live_commit
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.groups import GroupProgress
 from anabranch.adapters.kafka.topics import Topic, density_of
+from anabranch.adapters.processes import process_of
 from anabranch.adapters.spark.session.jvm import jvm_death_reported
 from anabranch.adapters.spark.session.session import stop_spark
 from anabranch.adapters.spark.transform.load import LoadedTransform, load_transform, moving, ship
@@ -33,7 +33,6 @@ from anabranch.contract.load import LoadedPipeline
 from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
-from anabranch.live.checkpoint_keeping import CheckpointKeeper
 from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line
 from anabranch.live.layout import LiveLayout
 from anabranch.live.lock import only_driver
@@ -41,6 +40,7 @@ from anabranch.live.pace import LivePace, client_id
 from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.record import DriverRecord, Phase, save_record
+from anabranch.live.start_states import CheckpointKeeper
 from anabranch.live.topic import same_topic
 from anabranch.live.windows import WindowWriter, require_state
 from anabranch.live.zones import ZoneKeeper
@@ -64,29 +64,29 @@ class Driver:
     stop: Event
     say: Callable[[str], None]
     ready: Callable[[], None] = lambda: None
-    """Called once Spark is there, before the query starts."""
+    """Called after Spark has started, before the query starts."""
     session: SparkSession | None = None
-    """One to share, which outlives the driver; otherwise it starts its own."""
+    """A shared session, which the driver does not stop; None to start its own."""
     _record: DriverRecord = field(init=False)
-    _noting: Lock = field(init=False, default_factory=Lock)
+    _record_lock: Lock = field(init=False, default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.layout = LiveLayout(self.project_context.state.resolve(), self.loaded.name)
-        self._record = DriverRecord(seen(psutil.Process()), Phase.STARTING)
+        self._record = DriverRecord(process_of(psutil.Process()), Phase.STARTING)
 
     def run(self) -> None:
         with only_driver(self.layout.lock, LOCK_SECONDS) as lock:
-            self._note(Phase.STARTING)
+            self._update_record(Phase.STARTING)
             try:
                 self._serve(lock)
             except AnabranchError as error:
-                self._note(Phase.FAILED, error=error.as_dict())
+                self._update_record(Phase.FAILED, error=error.as_dict())
                 raise
             except Exception as error:
                 failed = self._failure(error)
-                self._note(Phase.FAILED, error=failed.as_dict())
+                self._update_record(Phase.FAILED, error=failed.as_dict())
                 raise failed from error
-            self._note(Phase.STOPPED)
+            self._update_record(Phase.STOPPED)
 
     def _serve(self, lock: int) -> None:
         self.say(f"live {self.loaded.name}: process {os.getpid()}, {self.pace}")
@@ -98,10 +98,10 @@ class Driver:
         self._keep_code(transform)
         session = self.session or self.project_context.spark(client_id(self.loaded.name), inherit=(lock,))
         self.ready()
-        again = f"anabranch live start {self.loaded.name}"
+        restart = f"anabranch live start {self.loaded.name}"
         try:
             with (
-                jvm_death_reported(CONTINUES, again),
+                jvm_death_reported(CONTINUES, restart),
                 self._watching_services(),
                 GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group,
             ):
@@ -109,7 +109,7 @@ class Driver:
                 zones = self._zones(topic)
                 writer = self._writer(session, transform, topic, keeper, zones)
                 query = self._start(session, topic, writer)
-                self._note(Phase.RUNNING, code=transform.digest, query=str(query.id))
+                self._update_record(Phase.RUNNING, code=transform.digest, query=str(query.id))
                 self._watch(query, writer)
                 zones.flush()
         finally:
@@ -117,7 +117,7 @@ class Driver:
                 stop_spark(session)
 
     def _watching_services(self) -> ServiceWatch:
-        """Reports a service that does not answer in the log and the record. Live itself has no limit."""
+        """Logs and records services that do not answer. Live waits without a limit."""
         name = self.loaded.name
         waits = (
             "Live waits. If Spark gives up first, live ends with an error, and "
@@ -129,16 +129,19 @@ class Driver:
             silence = notice.silence
             others = {service: since for service, since in self._record.silent.items() if service != silence.service}
             now = {silence.service: silence.since.isoformat()} if isinstance(notice, Silent) else {}
-            self._note(silent={**others, **now})
+            self._update_record(silent={**others, **now})
 
         probes = service_probes(self.project_context, client_id(name), self.loaded.pipeline.spec.target.table)
         return ServiceWatch(probes, None, report)
 
     def _keep_code(self, transform: LoadedTransform) -> None:
-        """Kept before the first batch: once the files are corrected, nobody else knows what production was made by."""
+        """Store the transform's files before the first batch: after a correction this is the only copy of live's
+        code."""
         pipeline = self.loaded.pipeline
-        kept = CodeStore.below(self.project_context.state, self.loaded.name).keep(self.project_context.folder, pipeline)
-        if kept != transform.digest:
+        stored = CodeStore.below(self.project_context.state, self.loaded.name).keep(
+            self.project_context.folder, pipeline
+        )
+        if stored != transform.digest:
             raise moving(pipeline)
 
     def _zones(self, topic: Topic) -> ZoneKeeper:
@@ -154,7 +157,7 @@ class Driver:
         ship(session, transform, pipeline)
         columns = ensure_target(session, catalog, pipeline, transform, lambda: density_of(self._client, topic))
         QuarantineTable(catalog, pipeline).prepare(session)
-        return self._kind_of_writer()(
+        return self._writer_class()(
             catalog=catalog,
             pipeline=pipeline,
             transform=transform,
@@ -167,7 +170,7 @@ class Driver:
             keep_zones=zones.keep,
         )
 
-    def _kind_of_writer(self) -> Callable[..., BatchWriter]:
+    def _writer_class(self) -> Callable[..., BatchWriter]:
         if self.loaded.pipeline.spec.window is None:
             return BatchWriter
         return partial(WindowWriter, kafka=self.project_context.kafka, keep_checkpoint=self._keeper().after)
@@ -176,7 +179,7 @@ class Driver:
         spec = self.loaded.pipeline.spec
         return CheckpointKeeper(
             self.layout.checkpoint,
-            KeptCheckpoints.of(self.project_context.state, self.loaded.name),
+            CheckpointStore.of(self.project_context.state, self.loaded.name),
             spec.source.topic,
             self._same_topic().uuid,
             code_digest(self.project_context.folder, self.loaded.pipeline),
@@ -191,7 +194,7 @@ class Driver:
         starting = starting_offsets(topic, last)
         kafka, name = self.project_context.kafka, self.loaded.name
         query = start_query(session, kafka, name, topic, starting, checkpoint, self.pace, writer, writer.shape)
-        self.say(f"query {query.id} reads {topic.name}; a new checkpoint would begin at {starting}")
+        self.say(f"query {query.id} reads {topic.name}; a new checkpoint would start at {starting}")
         return query
 
     def _watch(self, query: StreamingQuery, writer: BatchWriter) -> None:
@@ -199,14 +202,14 @@ class Driver:
             continue
         if not query.isActive:
             raise writer.failure or self._stream_failure(query)
-        self.say("asked to stop: finishing the batch at hand")
+        self.say("stop requested: finishing the current batch")
         writer.finish()
         self._await_commit_log(writer)
         query.stop()
         self.say(f"stopped after batch {writer.last}")
 
     def _await_commit_log(self, writer: BatchWriter) -> None:
-        """Spark writes down that the batch is done just after us. Without that it would only be looked up again."""
+        """Wait for Spark to commit the batch. Without that, the next start only looks it up again."""
         deadline = time.monotonic() + COMMIT_LOG_SECONDS
         while writer.last is not None and not is_committed(self.layout.checkpoint, writer.last):
             if time.monotonic() > deadline:
@@ -214,15 +217,16 @@ class Driver:
             time.sleep(POLL_SECONDS)
 
     def _stream_failure(self, query: StreamingQuery) -> Exception:
-        """Why the source ended the query. A topic made again often shows as lost data, so that is looked at first."""
+        """Why the query ended. A recreated topic often appears as data loss, so that is checked first."""
         self._same_topic()
-        return query.exception() or RuntimeError("the query ended and did not say why")
+        return query.exception() or RuntimeError("the query ended without an error")
 
     def _failure(self, error: Exception) -> StreamFailedError:
         return StreamFailedError(
             f"Live ended: {in_one_line(error)}",
             state=CONTINUES,
-            hint=f"read {self.layout.log}, mend the cause, then `anabranch live start {self.loaded.name}`",
+            command=f"anabranch live start {self.loaded.name}",
+            hint=f"Fix the error that {self.layout.log} reports, then start live again",
         )
 
     def _last_commit(self) -> LiveCommit | None:
@@ -236,8 +240,8 @@ class Driver:
     def _client(self) -> Mapping[str, str]:
         return self.project_context.kafka.client(client_id(self.loaded.name))
 
-    def _note(self, phase: Phase | None = None, **more: Any) -> None:
-        """Called by the driver and by whoever watches the services."""
-        with self._noting:
+    def _update_record(self, phase: Phase | None = None, **more: Any) -> None:
+        """Thread-safe: called by the driver and by the service watch."""
+        with self._record_lock:
             self._record = replace(self._record, phase=phase or self._record.phase, **more)
             save_record(self.layout.record, self._record)

@@ -1,18 +1,18 @@
-"""What can keep live from starting or going on, each with its own code."""
+"""Errors of live."""
 
 from __future__ import annotations
 
 from anabranch.errors import AnabranchError, ExitCode, text_of
 
-CONTINUES = "Every batch that was committed is in the table once; the rest is in the topic."
+CONTINUES = "Every committed batch is in the table exactly once; later records are in the topic."
 _CALLING = "An error occurred while calling"
-"""How Py4J begins: with the name of an object of its own, which tells nobody anything. The reason comes behind it."""
+"""First line of Py4J's messages, which only names one of its objects. The reason is on the next line."""
 
 
 def in_one_line(error: BaseException) -> str:
-    """What an error that is not ours says first of its reason."""
-    words = (line.strip(": ") for line in text_of(error).splitlines())
-    reason = next((line for line in words if line and not line.startswith(_CALLING)), "no reason given")
+    """The type of an exception and the first line of its reason."""
+    lines = (line.strip(": ") for line in text_of(error).splitlines())
+    reason = next((line for line in lines if line and not line.startswith(_CALLING)), "no reason given")
     return f"{type(error).__name__}: {reason}"
 
 
@@ -22,7 +22,7 @@ class UnknownPipelineError(AnabranchError):
 
 
 class LiveBusyError(AnabranchError):
-    """Another driver of the same pipeline, or what is left of it, still holds the lock."""
+    """Another driver of the same pipeline, or its JVM, still holds the lock."""
 
     code = "live.busy"
     exit_code = ExitCode.CONFLICT
@@ -47,7 +47,7 @@ class TopicRecreatedError(AnabranchError):
 
 
 class OutOfStepError(AnabranchError):
-    """Table and checkpoint disagree about how far live has come."""
+    """Table and checkpoint have different positions of live."""
 
     code = "live.out-of-step"
     exit_code = ExitCode.CONFLICT

@@ -1,4 +1,4 @@
-"""Where the live side of one pipeline keeps its things below the project's state folder."""
+"""Paths of one pipeline's live in the project's state folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class LiveLayout:
     state: Path
-    """The state folder, absolute: it is part of how a driver's process is recognised."""
+    """The state folder, absolute: it is part of the mark by which a driver's process is found."""
     pipeline: str
 
     @property
@@ -26,7 +26,7 @@ class LiveLayout:
 
     @property
     def record(self) -> Path:
-        """What the driver says of itself: its process, how far it is, why it ended."""
+        """The driver's process, phase and error."""
         return self.folder / "driver.json"
 
     @property
@@ -36,7 +36,7 @@ class LiveLayout:
 
     @property
     def topic(self) -> Path:
-        """Which topic the checkpoint's offsets belong to."""
+        """The topic to which the checkpoint's offsets belong."""
         return self.folder / "topic.json"
 
     @property
@@ -45,5 +45,5 @@ class LiveLayout:
 
     @property
     def mark(self) -> str:
-        """The first argument of the driver's Python: says whose it is to anyone who reads the process list."""
+        """The first argument of the driver's Python, by which it is found in the process list."""
         return f"-Xanabranch.live={self.folder}"

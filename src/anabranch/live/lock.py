@@ -1,4 +1,4 @@
-"""One driver at a time writes for a pipeline, counting what is left of a killed one."""
+"""Ensures that one driver at a time writes for a pipeline, including the JVM of a killed driver."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ POLL_SECONDS = 0.1
 
 @contextmanager
 def only_driver(path: Path, patience: float) -> Iterator[int]:
-    """Hold the pipeline's lock, and yield the open file for the JVM to inherit.
+    """Hold the pipeline's lock and yield its file descriptor, which the JVM inherits. Raises LiveBusyError.
 
-    The lock goes when the last process that has the file open is gone. Python may be killed while its JVM is in the
-    middle of a commit; whoever started before that JVM is gone would not find the commit, and would make it again.
+    The system releases the lock when the last process with the open file ends. If Python is killed while its JVM
+    commits, a driver that started before the JVM ended would not find the commit and would write the batch again.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
         if not _wait(file.fileno(), time.monotonic() + patience):
             raise LiveBusyError(
-                f"Another driver of {path.parent.name} is at work, or its JVM is still ending.",
+                f"Another driver of live {path.parent.name} is running, or its JVM has not ended yet.",
                 state=CONTINUES,
-                hint=f"`anabranch live status {path.parent.name}`, then `anabranch live stop {path.parent.name}`",
+                command=f"anabranch live stop {path.parent.name}",
+                hint=f"`anabranch live status {path.parent.name}` shows the running driver",
                 lock=str(path),
             )
         os.set_inheritable(file.fileno(), True)
@@ -35,7 +36,7 @@ def only_driver(path: Path, patience: float) -> Iterator[int]:
 
 
 def is_free(path: Path, patience: float) -> bool:
-    """Whether everything that could still write is gone, within so many seconds."""
+    """Whether all processes with the lock have ended, waiting up to `patience` s."""
     if not path.is_file():
         return True
     with path.open() as file:

@@ -1,4 +1,4 @@
-"""The driver as a process of its own: `python -m anabranch.live.main PIPELINE --project DIR …`."""
+"""Entry point of the driver process: `python -m anabranch.live.main PIPELINE --project DIR …`."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from anabranch.live.pipelines import find_pipeline
 
 
 def run_here(project_context: ProjectContext, pipeline: str, pace: LivePace, say: Callable[[str], None]) -> None:
-    """Run live in this process until SIGTERM or Ctrl-C, each of which ends it after the batch at hand."""
+    """Run live in this process. SIGTERM or Ctrl-C stops it at the end of the batch."""
     stop = Event()
-    take_signals(stop)
+    handle_signals(stop)
     loaded = find_pipeline(project_context.loaded, pipeline)
-    # Spark takes Ctrl-C for itself when it starts, and would cancel a batch half done; so it is taken back.
-    Driver(project_context, loaded, pace, stop, say, ready=lambda: take_signals(stop)).run()
+    # Spark installs its own handler for Ctrl-C, which would cancel a running batch, so ours is installed again.
+    Driver(project_context, loaded, pace, stop, say, ready=lambda: handle_signals(stop)).run()
 
 
-def take_signals(stop: Event) -> None:
-    def asked(_signal: int, _frame: FrameType | None) -> None:
+def handle_signals(stop: Event) -> None:
+    def request_stop(_signal: int, _frame: FrameType | None) -> None:
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked)
+        signal.signal(number, request_stop)
 
 
-def log(words: str) -> None:
+def log(line: str) -> None:
     moment = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    sys.stderr.write(f"{moment} {words}\n")
+    sys.stderr.write(f"{moment} {line}\n")
     sys.stderr.flush()
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="anabranch.live")
     parser.add_argument("pipeline")
     parser.add_argument("--project", type=Path, required=True)
     parser.add_argument("--context", required=True)
     parser.add_argument("--interval", type=float, required=True)
     parser.add_argument("--max-offsets", type=int, required=True)
-    asked = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     try:
-        project_context = open_project(asked.project, asked.context)
-        run_here(project_context, asked.pipeline, LivePace(asked.interval, asked.max_offsets), log)
+        project_context = open_project(options.project, options.context)
+        run_here(project_context, options.pipeline, LivePace(options.interval, options.max_offsets), log)
     except AnabranchError as error:
         log(f"{error.what}  [{error.code}]\n{traceback.format_exc()}")
         return int(error.exit_code)

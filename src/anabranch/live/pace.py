@@ -1,4 +1,4 @@
-"""How fast live goes, and under which name Kafka knows it."""
+"""Batch interval and size of live, and its Kafka client id."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class LivePace:
     interval_seconds: float = 1.0
     max_offsets: int = 200_000
-    """The most offsets in one batch. A batch is kept in memory, and is done again when the driver dies in it."""
+    """The maximum number of offsets in a batch. A batch is held in memory, and repeated if the driver dies in it."""
 
 
 def client_id(pipeline: str) -> str:
-    """Quotas and the broker's logs go by it."""
+    """Client id of live, for broker quotas and logs."""
     return f"anabranch-live-{pipeline}"

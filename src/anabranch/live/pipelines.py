@@ -1,4 +1,4 @@
-"""A pipeline of the project by its name."""
+"""Finds a pipeline of the project by name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ def find_pipeline(loaded: LoadedProject, name: str) -> LoadedPipeline:
     pipelines = load_pipelines(loaded)
     if name in pipelines:
         return pipelines[name]
-    meant = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
+    suggestion = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
     raise UnknownPipelineError(
-        f"There is no pipeline {name!r} in the project.",
+        f"Pipeline {name!r} does not exist in the project.",
         state=NOTHING_CHANGED,
-        hint=f"name {meant}; `anabranch check` lists them all",
+        command="anabranch check",
+        hint=f"Name {suggestion}; `anabranch check` lists all pipelines",
         pipeline=name,
     )

@@ -1,4 +1,4 @@
-"""How far live has come, written after each batch for whoever asks with no Spark."""
+"""Live's progress, written to a file after each batch so that it can be read without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REMEMBERED = 20
 
 @dataclass(frozen=True)
 class BatchDone:
-    """What one batch came to. One that was found in the table after a restart counts nothing again."""
+    """The counts of one batch; all 0 for a batch that was found in the table after a restart."""
 
     batch: int
     records: int
@@ -24,31 +24,31 @@ class BatchDone:
     started: float
     ended: float
     event_time: str | None
-    """The newest event of the batch."""
+    """Event time of the newest event of the batch."""
     late: int = 0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Since the driver started."""
+    """Counts since the driver started."""
 
     offsets: Mapping[str, list[int]] = field(default_factory=dict)
     """[start, end) of the last batch, by partition."""
     event_time: str | None = None
-    """The newest event."""
+    """Event time of the newest event."""
     batches: int = 0
     records: int = 0
     rows: int = 0
     quarantined: int = 0
     recent: tuple[BatchDone, ...] = ()
     group_error: str | None = None
-    """Why the consumer group does not show the progress, if it does not. The table does in any case."""
+    """Kafka's error of the last commit to the consumer group, if any. The table has the authoritative position."""
     late: int = 0
-    """Events that came after their window was written, and are not in it."""
+    """Events that came after their window was written and are not in it."""
 
     @property
     def records_per_second(self) -> float | None:
-        """Over the recent batches, waiting between them included."""
+        """Over the recent batches, including the time between them."""
         if not self.recent:
             return None
         seconds = self.recent[-1].ended - self.recent[0].started
@@ -73,18 +73,18 @@ def save_progress(path: Path, progress: Progress) -> None:
 
 
 def load_progress(path: Path) -> Progress | None:
-    found = load_document(path)
-    if found is None:
+    document = load_document(path)
+    if document is None:
         return None
     try:
-        recent = tuple(BatchDone(**each) for each in found.pop("recent"))
-        return Progress(**found, recent=recent)
+        recent = tuple(BatchDone(**each) for each in document.pop("recent"))
+        return Progress(**document, recent=recent)
     except (KeyError, TypeError) as error:
         raise unreadable(path) from error
 
 
 class ProgressKeeper:
-    """Tells the consumer group and the disk after each batch. Neither can stop live: the table is what counts."""
+    """Writes progress to the consumer group and to a file after each batch. Kafka's errors do not stop live."""
 
     def __init__(
         self, path: Path, commit: Callable[[Mapping[int, int]], str | None], say: Callable[[str], None]
@@ -98,7 +98,7 @@ class ProgressKeeper:
         error = self._commit(position)
         self._progress = replace(self._progress, group_error=error)
         if error is not None:
-            self._say(f"the consumer group did not take the progress: {error}")
+            self._say(f"offset commit to the consumer group failed: {error}")
 
     def report(self, done: BatchDone, offsets: Offsets) -> None:
         self._progress = self._progress.after(done, offsets, self._progress.group_error)

@@ -1,4 +1,4 @@
-"""The streaming query: a topic read as it grows, tuned for latency, batch by batch into the writer."""
+"""The streaming query: reads the topic in batches, tuned for latency, and passes them to the writer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 EARLIEST = -2
-"""Kafka's number for the beginning of a partition."""
+"""Kafka's code for the beginning of a partition."""
 
 
 def starting_offsets(topic: Topic, last: LiveCommit | None) -> str:
-    """Where a query without a checkpoint begins: where the table says that live stands, or at the beginning."""
+    """Starting offsets of a query without a checkpoint: live's position by the table, or the beginning."""
     if last is None or last.topic != topic.uuid:
         return "earliest"
     return json.dumps({topic.name: {str(p): last.position.get(p, EARLIEST) for p in topic.partitions}})
@@ -40,14 +40,14 @@ def start_query(
     write: Callable[[DataFrame, int], None],
     shape: Callable[[DataFrame], DataFrame] = lambda records: records,
 ) -> StreamingQuery:
-    """Start reading. `starting` counts only while the checkpoint is new.
+    """Start the query. `starting` applies only to a new checkpoint.
 
-    `shape` is what the stream itself does with the records, state and all; the writer is given what comes out.
-    `subscribe`, so that partitions added to the topic are read too, each from its beginning.
+    `shape` is the stateful part of the stream; the writer gets its output. The query uses `subscribe`, so partitions
+    added to the topic are read too, each from its beginning.
     """
     settings = {
         **TUNED,
-        # A batch reads up to an end that is there already; waiting for a megabyte would only add half a second.
+        # A batch ends at an existing offset; waiting for a full fetch would add half a second.
         "kafka.fetch.min.bytes": "1",
         **{f"kafka.{key}": value for key, value in kafka.spark().items()},
         **SAFE,

@@ -1,4 +1,4 @@
-"""What the driver says of itself on the disk: its process, how far it is, why it ended."""
+"""The driver's record in a file: its process, phase and error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from anabranch.adapters.embedded.state import Process, write_document
+from anabranch.adapters.embedded.state import write_document
+from anabranch.adapters.processes import Process
 from anabranch.live.errors import CONTINUES, LiveStateUnreadableError
 
 VERSION = 1
@@ -26,12 +27,12 @@ class DriverRecord:
     process: Process
     phase: Phase
     code: str | None = None
-    """Digest of the transform that runs."""
+    """Digest of the running transform."""
     query: str | None = None
     error: dict[str, Any] | None = None
-    """Why it ended, as an error's data."""
+    """The error that ended it, as data."""
     silent: dict[str, str] = field(default_factory=dict)
-    """The services that do not answer, each with the moment since which."""
+    """Services that do not answer, each with the time since when."""
 
 
 def save_record(path: Path, record: DriverRecord) -> None:
@@ -39,35 +40,41 @@ def save_record(path: Path, record: DriverRecord) -> None:
 
 
 def load_record(path: Path) -> DriverRecord | None:
-    found = load_document(path)
-    if found is None:
+    document = load_document(path)
+    if document is None:
         return None
     try:
-        process = Process(int(found["process"]["pid"]), float(found["process"]["started"]))
+        process = Process(int(document["process"]["pid"]), float(document["process"]["started"]))
         return DriverRecord(
-            process, Phase(found["phase"]), found["code"], found["query"], found["error"], found["silent"]
+            process,
+            Phase(document["phase"]),
+            document["code"],
+            document["query"],
+            document["error"],
+            document["silent"],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise unreadable(path) from error
 
 
 def load_document(path: Path) -> dict[str, Any] | None:
-    """A file of ours as it is, without its version; None if it is not there."""
+    """A JSON file of live without its version; None if it does not exist. Raises LiveStateUnreadableError."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise unreadable(path) from error
-    if not isinstance(found, dict) or found.pop("version", None) != VERSION:
+    if not isinstance(document, dict) or document.pop("version", None) != VERSION:
         raise unreadable(path)
-    return found
+    return document
 
 
 def unreadable(path: Path) -> LiveStateUnreadableError:
     return LiveStateUnreadableError(
-        f"{path} is not something this version of Anabranch wrote.",
+        f"State file {path} is not readable, or was written by another version of Anabranch.",
         state=CONTINUES,
-        hint=f"remove {path}: it is only for looking at, the table and the checkpoint hold what counts",
+        command=f"rm {path}",
+        hint="Remove the file: it only holds status, not data",
         path=str(path),
     )

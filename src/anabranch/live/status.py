@@ -1,4 +1,4 @@
-"""How live is: what `live status` shows, as frozen values."""
+"""The status of live, as shown by `live status`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class LiveState(str, Enum):
     STARTING = "starting"
     STOPPED = "stopped"
     FAILED = "failed"
-    """It ended by itself, and said why."""
+    """It ended with an error, which is recorded."""
     DIED = "died"
-    """Killed or crashed: its process is gone and it did not say goodbye."""
+    """Crashed or killed: its process ended without recording an error."""
 
 
 @dataclass(frozen=True)
 class Lag:
-    """How many offsets the consumer group is behind the end, by partition."""
+    """Offsets between the consumer group and the end of the topic, by partition."""
 
     partitions: Mapping[int, int]
 
@@ -47,7 +47,7 @@ class LiveStatus:
 
     @property
     def code_differs(self) -> bool:
-        """Whether the files on the disk are not what runs: they count from the next start."""
+        """Whether the transform on disk differs from the running one; it takes effect at the next start."""
         return self.record is not None and self.record.code not in (None, self.code_on_disk)
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,8 +94,8 @@ class LiveStatus:
         }
 
 
-def judge(record: DriverRecord | None, alive: bool) -> LiveState:
-    """The state of live from what its driver wrote last and whether its process is there."""
+def live_state(record: DriverRecord | None, alive: bool) -> LiveState:
+    """The state of live from its driver's record and whether its process runs."""
     if alive:
         return LiveState.RUNNING if record and record.phase is Phase.RUNNING else LiveState.STARTING
     if record is None or record.phase is Phase.STOPPED:
@@ -104,5 +104,5 @@ def judge(record: DriverRecord | None, alive: bool) -> LiveState:
 
 
 def measure_lag(ranges: Mapping[int, tuple[int, int]], committed: Mapping[int, int]) -> Lag:
-    """What is between the group's offset, or the beginning where it has none, and the end."""
+    """Lag from the group's offset, or from the first offset if it has none, to the end."""
     return Lag({p: max(0, end - max(first, committed.get(p, first))) for p, (first, end) in sorted(ranges.items())})

@@ -1,4 +1,4 @@
-"""Holds live to one topic: the one whose offsets its checkpoint has."""
+"""Checks that live reads the topic to which its checkpoint's offsets belong."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from anabranch.adapters.kafka.topics import Topic, describe_topic
 from anabranch.live.errors import CONTINUES, TopicRecreatedError
 
 
-def same_topic(client: Mapping[str, str], name: str, remembered: Path) -> Topic:
-    """The topic as it is now, which must be the one live began with. Remembered the first time.
+def same_topic(client: Mapping[str, str], name: str, record: Path) -> Topic:
+    """Describe the topic, and raise TopicRecreatedError unless it is the one live started with (recorded first time).
 
-    A topic deleted and made again has the same name and other records at the same offsets; Spark reads them
-    without a word.
+    A recreated topic has the same name and other records at the same offsets. Spark reads them without an error.
     """
     topic = describe_topic(client, name)
     try:
-        known = json.loads(remembered.read_text(encoding="utf-8"))
+        started_with = json.loads(record.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        write_document(remembered, {"name": topic.name, "uuid": topic.uuid})
+        write_document(record, {"name": topic.name, "uuid": topic.uuid})
         return topic
-    if (known["name"], known["uuid"]) != (topic.name, topic.uuid):
-        raise recreated(name, known["uuid"], topic.uuid, remembered.parent)
+    if (started_with["name"], started_with["uuid"]) != (topic.name, topic.uuid):
+        raise recreated(name, started_with["uuid"], topic.uuid, record.parent)
     return topic
 
 
-def recreated(name: str, began_with: str, now: str, folder: Path) -> TopicRecreatedError:
+def recreated(name: str, started_with: str, now: str, folder: Path) -> TopicRecreatedError:
     return TopicRecreatedError(
-        f"The topic {name} is not the one live began with: it was deleted and made again, or is another cluster's.",
+        f"Topic {name} is not the one with which live started: it was recreated, or it is in another cluster.",
         state=CONTINUES,
-        hint=f"if its records are to be read from their beginning into the same table, remove {folder}; "
-        "the rows of the former topic stay",
-        began_with=began_with,
+        command=f"rm -r {folder}",
+        hint="Remove this state only to read the new topic from its beginning into the same table; the table keeps the "
+        "former topic's rows",
+        started_with=started_with,
         now=now,
     )

@@ -1,4 +1,4 @@
-"""Live with windows: the stream keeps the state, and a batch's rows are those of the windows it has closed."""
+"""Live with event-time windows: the stream holds the state, and a batch writes the windows that it closed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from anabranch.adapters.spark.windows.windows import is_late, require_windows
 from anabranch.adapters.spark.write.quarantine import Batch
 from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.crashpoints import reach
-from anabranch.live.batch import BatchWriter, Seen, seen_of
+from anabranch.live.batch import BatchCounts, BatchWriter, batch_counts
 from anabranch.live.errors import CONTINUES, StateLostError
 from anabranch.live.pace import client_id
 from anabranch.live.writing import append
@@ -35,48 +35,49 @@ from anabranch.plan.strategies.live_batches import window_text
 
 
 def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommit | None) -> None:
-    """Refuse to begin anew where the table stands: the events of windows that were open would be in no row."""
+    """Raise StateLostError if live wrote windows before and its checkpoint is missing: open windows would lose
+    events."""
     if last is None or last.topic != topic.uuid or (checkpoint / "metadata").is_file():
         return
     raise StateLostError(
-        f"Live {pipeline} has written windows before, and its state is gone: {checkpoint} is not there. The windows "
-        "that were open can't be completed from where the table stands.",
+        f"Checkpoint {checkpoint} of live {pipeline} is missing. It holds the state of open windows, which cannot be "
+        "completed from the table.",
         state=CONTINUES,
-        hint=f"put {checkpoint} back from a backup; or begin anew with another target table",
+        hint=f"Restore {checkpoint} from a backup, or start live with another target table",
         checkpoint=str(checkpoint),
     )
 
 
 @dataclass
 class WindowWriter(BatchWriter):
-    """Writes the windows that a batch has closed.
+    """Writes the windows that a batch closed.
 
-    The stream gives rows and no records, so the batch's records are read once more by their offsets: to set aside the
-    bad ones, and to count those that came too late. Spark's own count of late rows is taken after it has added them
-    up in part, and says nothing of events.
+    The stream yields rows instead of records, so the batch's records are read again by their offsets, to quarantine bad
+    ones and to count late ones. Spark's own count of late rows is made after partial aggregation and is not a count of
+    events.
     """
 
     kafka: KafkaAccess = field(kw_only=True)
     keep_checkpoint: Callable[[int, str | None], object] = field(default=lambda _batch, _newest: None, kw_only=True)
-    """Told of the last batch that is done, and the newest event by then. Must not raise: live has to go on."""
+    """Called with the last committed batch and the newest event by then. Must not raise, because live must continue."""
 
     def shape(self, records: DataFrame) -> DataFrame:
         return streamed_rows(records, self.pipeline.spec, self.transform, self.columns)
 
     def _run(self, batch: DataFrame, number: int) -> None:
-        # Now, when Spark has written down the batch before as done and nothing of this one is at work yet.
+        # At this point Spark has committed the previous batch and this one has not begun.
         if number:
             self.keep_checkpoint(number - 1, self._newest)
         super()._run(batch, number)
 
-    def _again(self, batch: DataFrame) -> None:
-        """The rows are in the table, but the batch's state may not be on the disk: only running it puts it there."""
+    def _run_again(self, batch: DataFrame) -> None:
+        """Run the batch without writing rows: they are in the table, but its state may not be in the checkpoint."""
         batch.write.format("noop").mode("append").save()
 
-    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[Seen, int]:
+    def _write(self, batch: DataFrame, query: str, number: int, offsets: Offsets) -> tuple[BatchCounts, int]:
         commit = live_commit_id(query, number)
         new = {partition: (start, end) for partition, (start, end) in offsets.items() if start < end}
-        seen, groups = self._look(batch, commit, query, number, new)
+        counts, groups = self._quarantine_and_count(batch, commit, query, number, new)
         window = declared_window(self.pipeline.spec)
         axis = usable_axis(self._tables.load_table(self.pipeline.spec.target.table)).column
         rows = batch.persist(StorageLevel.MEMORY_AND_DISK)
@@ -84,21 +85,21 @@ class WindowWriter(BatchWriter):
             with self.transform.attribute_transform_errors():
                 require_windows(rows, window, axis, CONTINUES)
             reach("live.commit.before")
-            said = self._properties(commit, query, number, offsets, seen)
+            properties = self._properties(commit, query, number, offsets, counts)
             with self.transform.attribute_transform_errors():
-                append(rows.drop(*WINDOW), self._name, commit, said, self._is_last)
+                append(rows.drop(*WINDOW), self._name, commit, properties, self._is_last)
             reach("live.commit.after")
         finally:
             rows.unpersist()
         self.keep_zones(zones_of(new, groups))
-        landed = self._last_commit()
-        return seen, landed.rows if landed is not None and landed.id == commit else 0
+        last = self._last_commit()
+        return counts, last.rows if last is not None and last.id == commit else 0
 
-    def _look(
+    def _quarantine_and_count(
         self, batch: DataFrame, commit: str, query: str, number: int, ranges: Offsets
-    ) -> tuple[Seen, list[EventGroup]]:
+    ) -> tuple[BatchCounts, list[EventGroup]]:
         if not ranges:
-            return seen_of(()), []  # a batch without records only closes windows
+            return batch_counts(()), []  # a batch without records only closes windows
         raw = read_offsets(
             batch.sparkSession,
             bootstrap=self.kafka.bootstrap,
@@ -112,27 +113,29 @@ class WindowWriter(BatchWriter):
         try:
             groups = count_groups(decoded)
             late = F.col(REASON).isNull() & is_late(declared_window(self.pipeline.spec), late_before)
-            seen = seen_of(groups, decoded.where(late).count())
+            counts = batch_counts(groups, decoded.where(late).count())
             self.still_same_topic()
             reach("live.quarantine.before")
-            aside = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
-            self._quarantine.set_aside(bad_of(decoded), aside, seen.bad)
+            quarantine_batch = Batch(commit, commit, None, live_commit_id(query, 0).removesuffix("0"))
+            self._quarantine.set_aside(bad_of(decoded), quarantine_batch, counts.bad)
             reach("live.quarantine.after")
         finally:
             decoded.unpersist()
-        return seen, groups
+        return counts, groups
 
     @property
     def _name(self) -> str:
         return spark_name(self.catalog, self.pipeline.spec.target.table)
 
-    def _properties(self, commit: str, query: str, number: int, offsets: Offsets, seen: Seen) -> dict[str, str]:
-        marks = batch_watermarks(self.checkpoint, number)
-        said = super()._properties(commit, query, number, offsets, seen)
+    def _properties(
+        self, commit: str, query: str, number: int, offsets: Offsets, counts: BatchCounts
+    ) -> dict[str, str]:
+        watermarks = batch_watermarks(self.checkpoint, number)
+        properties = super()._properties(commit, query, number, offsets, counts)
         return {
-            **said,
-            props.WATERMARK: str(marks.closed),
-            props.LATE_BEFORE: str(marks.late_before),
-            props.LATE: str(seen.late),
+            **properties,
+            props.WATERMARK: str(watermarks.closed),
+            props.LATE_BEFORE: str(watermarks.late_before),
+            props.LATE: str(counts.late),
             props.WINDOW: window_text(declared_window(self.pipeline.spec)),
         }

@@ -1,4 +1,4 @@
-"""How a batch of live gets into the table, by the class of its pipeline: appended, or merged by key. Exactly once."""
+"""Commits a batch of live by the class of its pipeline: append, or merge by key. Exactly once."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from anabranch.contract.pipeline import KEYED, Pipeline
 from anabranch.promote.ports import ConcurrentCommitError
 
 ATTEMPTS = 20
-"""How often a merge is made again because somebody else has committed meanwhile."""
+"""How often a merge is attempted if other commits conflict with it."""
 
 
 class BatchWrite(Protocol):
-    def __call__(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int | None:
-        """Commit the batch to main under this id; its rows, where the commit itself does not tell them.
+    def __call__(self, decoded: DataFrame, commit: str, properties: Mapping[str, str]) -> int | None:
+        """Commit the batch to main under this id. Returns its rows if the commit's summary does not have them.
 
-        Also when there are no rows: the end of the last commit is then always where live stands.
+        Commits a batch without rows too, so that the last commit always has live's position.
         """
 
 
-def write_of(
+def batch_write(
     catalog: IcebergCatalog,
     pipeline: Pipeline,
     transform: LoadedTransform,
     columns: StructType,
     is_last: Callable[[str], bool],
 ) -> BatchWrite:
-    """`is_last` tells whether live's last commit on main has this id."""
+    """The write of the pipeline's class. `is_last` returns whether live's last commit on main has this id."""
     if pipeline.spec.pipeline_class in KEYED:
         changes = KeyedChanges(pipeline.spec, transform, columns)
         target = IcebergTarget(catalog.open(), pipeline.spec.target.table)
@@ -52,12 +52,14 @@ def write_of(
     return Append(transform, columns, spark_name(catalog, pipeline.spec.target.table), is_last)
 
 
-def append(rows: DataFrame, table: str, commit: str, said: Mapping[str, str], is_last: Callable[[str], bool]) -> None:
-    options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in said.items()}}
+def append(
+    rows: DataFrame, table: str, commit: str, properties: Mapping[str, str], is_last: Callable[[str], bool]
+) -> None:
+    options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in properties.items()}}
     try:
         rows.writeTo(table).options(**options).append()
     except Exception:
-        # The commit may have landed though its answer was lost: the table knows, and a blind retry would double it.
+        # The commit may have taken effect without an answer. Look it up: a blind retry would write the rows twice.
         if not is_last(commit):
             raise
 
@@ -69,50 +71,50 @@ class Append:
     table: str
     is_last: Callable[[str], bool]
 
-    def __call__(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int | None:
+    def __call__(self, decoded: DataFrame, commit: str, properties: Mapping[str, str]) -> int | None:
         rows = align(self.transform(events_of(decoded)), self.columns)
         with self.transform.attribute_transform_errors():
-            append(rows, self.table, commit, said, self.is_last)
+            append(rows, self.table, commit, properties, self.is_last)
         return None
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Merged on a branch, which main then follows if it has not moved; otherwise merged again onto what main is."""
+    """Merges on a branch and moves main to it; if main has changed meanwhile, merges again on the new main."""
 
     changes: KeyedChanges
     table: str
     branch: LiveBranch
     is_last: Callable[[str], bool]
 
-    def __call__(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int | None:
+    def __call__(self, decoded: DataFrame, commit: str, properties: Mapping[str, str]) -> int | None:
         for _ in range(ATTEMPTS):
             try:
-                return self._once(decoded, commit, said)
-            except ConcurrentCommitError as moved:
-                last = moved
-        raise last
+                return self._once(decoded, commit, properties)
+            except ConcurrentCommitError as conflict:
+                last_conflict = conflict
+        raise last_conflict
 
-    def _once(self, decoded: DataFrame, commit: str, said: Mapping[str, str]) -> int:
-        onto = self.branch.begin()
-        into = self.table if onto is None else f"{self.table}.`branch_{self.branch.name}`"
+    def _once(self, decoded: DataFrame, commit: str, properties: Mapping[str, str]) -> int:
+        base = self.branch.begin()
+        into = self.table if base is None else f"{self.table}.`branch_{self.branch.name}`"
         session = decoded.sparkSession
         with (
             self.changes.transform.attribute_transform_errors(),
-            materialized(self.changes.of(decoded, session.table(into))) as found,
+            materialized(self.changes.of(decoded, session.table(into))) as changes,
         ):
-            self.changes.require_sound(found)
-            rows = found.where(F.col(LAST)).count()
-            landed = (lambda: self.is_last(commit)) if onto is None else (lambda: self.branch.has(commit))
-            merge(found, into, self.changes.keys, self.changes.columns.names, said, landed)
-        if onto is not None:
-            self._follow(onto, commit)
+            self.changes.require_sound(changes)
+            rows = changes.where(F.col(LAST)).count()
+            is_committed = (lambda: self.is_last(commit)) if base is None else (lambda: self.branch.has(commit))
+            merge(changes, into, self.changes.keys, self.changes.columns.names, properties, is_committed)
+        if base is not None:
+            self._follow(base, commit)
         return rows
 
-    def _follow(self, onto: int, commit: str) -> None:
+    def _follow(self, base: int, commit: str) -> None:
         try:
-            self.branch.join(onto)
+            self.branch.join(base)
         except Exception:
-            # Also when it is main that was moved: by our own commit, whose answer was lost.
+            # Main may have moved because our own commit took effect without an answer.
             if not self.is_last(commit):
                 raise

@@ -1,4 +1,4 @@
-"""Keeps the zone map up while live goes on: what a batch counted anyway is gathered, and written down now and then."""
+"""Maintains the zone map while live runs: collects the zones of batches and writes them at intervals."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from anabranch.plan.offsets.zones import Zone, combine
 
 FLUSH_SECONDS = 60.0
 FLUSH_OFFSETS = 2_000_000
-"""A plan reads whole what no zone counts yet, so what waits is kept to little."""
-MOST_WAITING = 50_000
-"""Zones. When the table has not taken any for so long, the oldest go: a build fills the hole."""
+"""Plans read offsets without zones completely, so few may be pending."""
+MAX_PENDING = 50_000
+"""Maximum number of pending zones. Beyond it the oldest are dropped; `zones build` adds them again."""
 
 
 @dataclass
 class ZoneKeeper:
-    """A failure here is told and loses no row: zones that could not be written wait for the next time."""
+    """A failed write is logged and retried with the next one. It affects no row."""
 
     write: Callable[[Sequence[Zone]], object]
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
-    _waiting: tuple[Zone, ...] = ()
+    _pending: tuple[Zone, ...] = ()
     _since: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._since = self.clock()
 
     def keep(self, zones: Sequence[Zone]) -> None:
-        """Called at the end of a batch that is in the table."""
-        self._waiting = combine((*self._waiting, *zones))[-MOST_WAITING:]
-        waiting = sum(zone.end - zone.start for zone in self._waiting)
-        if waiting >= FLUSH_OFFSETS or self.clock() - self._since >= FLUSH_SECONDS:
+        """Call after a batch is committed."""
+        self._pending = combine((*self._pending, *zones))[-MAX_PENDING:]
+        pending_offsets = sum(zone.end - zone.start for zone in self._pending)
+        if pending_offsets >= FLUSH_OFFSETS or self.clock() - self._since >= FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. Zones are facts: those that were written though the answer was lost may come twice."""
+        """Write pending zones. After an unknown outcome they may be written twice, which is harmless."""
         self._since = self.clock()
-        if not self._waiting:
+        if not self._pending:
             return
         try:
-            self.write(self._waiting)
+            self.write(self._pending)
         except Exception as error:
-            self.say(f"{len(self._waiting)} zones wait to be written to the zone map: {type(error).__name__}: {error}")
+            self.say(
+                f"{len(self._pending)} zones not written to the zone map, will retry: {type(error).__name__}: {error}"
+            )
         else:
-            self._waiting = ()
+            self._pending = ()

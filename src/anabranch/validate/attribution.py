@@ -1,4 +1,4 @@
-"""What differs in the range, and what it is charged to: the fix, or noise that was there before it."""
+"""Attributes the differences in the range to the fix, or to noise: differences that existed before it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from anabranch.validate.measures import Difference, Side
 
 @dataclass(frozen=True)
 class ControlStaging:
-    """The control's rows, and the corrected code's over the same offsets."""
+    """The control replay's rows, and those of the corrected code for the same offsets."""
 
     snapshot: Head
     staged: Head
-    """The snapshot of staging with the plan's own slices, before any that caught up with live."""
+    """The staging snapshot with the plan's slices, before slices that catch up with live."""
     accounts: tuple[SliceAccount, ...]
-    """The control's ledger."""
+    """The ledger of the control replay."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """Rows of a bucket that differ: by key, or one-sided ones where there are no keys."""
+    """Number of differences in a bucket: of keys, or of rows on one side only if the target has no keys."""
 
     fix: int = 0
-    """Production is what its code makes of the offsets, and the corrected code makes something else of them."""
+    """Production equals the control, and the corrected code gives another row."""
     noise: int = 0
-    """Production is not what its code makes of the offsets: lost, late, edited, or code that can't repeat itself."""
+    """Production differs from the control: lost, late or edited rows, or code that is not deterministic."""
     both: int = 0
-    """Of the noise, what the corrected code changes too: nobody can say how much of that difference is the fix."""
+    """Noise that the corrected code changes too. How much of the difference is due to the fix is unknown."""
 
     def __add__(self, other: Attribution) -> Attribution:
         return Attribution(self.fix + other.fix, self.noise + other.noise, self.both + other.both)
@@ -41,13 +41,13 @@ class DiffAttribution:
     control: Side
     accounts: tuple[SliceAccount, ...]
     paired: bool
-    """By the target's keys."""
+    """Whether rows were paired by the target's keys."""
     buckets: Mapping[int, Attribution]
-    """By number of the target's partition; those in which nothing differs are left out."""
+    """By number of the target's partition; partitions without differences are left out."""
     fix: tuple[Difference, ...] = ()
-    """A sample: the control's row, and the corrected one."""
+    """A sample: the control's row and the corrected row."""
     noise: tuple[Difference, ...] = ()
-    """A sample: production's row, and the control's."""
+    """A sample: production's row and the control's row."""
 
     @property
     def total(self) -> Attribution:

@@ -1,4 +1,4 @@
-"""What was measured of staging and of the base: plain values, made by an adapter and judged by the checks."""
+"""Measurements of staging and base: values that an adapter makes and the checks evaluate."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from anabranch.validate.attribution import DiffAttribution
 
 Row = Mapping[str, Any]
-"""A row for showing: JSON values, numbers with a fraction as text so that no digit is lost."""
+"""A row for display: JSON values; fractional numbers as text, so that no digit is lost."""
 
 SAMPLE = 20
-"""At most so many rows are shown for anything."""
+"""Maximum number of rows in a sample."""
 
 _WORD = 1 << 64
 
 
 @dataclass(frozen=True)
 class Checksum:
-    """Of a multiset of rows: the same in whatever order and files they lie, and another if any row is another.
+    """Checksum of a multiset of rows, independent of their order and files.
 
-    Two sums over two independent hashes of each row. A sum, unlike an exclusive or, notices a row that is there twice.
+    Two sums of two independent hashes of each row. Unlike an exclusive or, a sum detects duplicate rows.
     """
 
     rows: int = 0
@@ -43,7 +43,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the target as the table format knows it. Another id is another column, whatever its name."""
+    """A column of the target. The id identifies it, not the name."""
 
     id: int
     name: str
@@ -71,7 +71,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """A row before and after; None where there is none."""
+    """A row before and after; None if it exists on one side only."""
 
     before: Row | None
     after: Row | None
@@ -79,44 +79,44 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Some rows that differ between base and staging, from a few of the changed buckets."""
+    """A sample of rows that differ between base and staging, from some of the changed buckets."""
 
     paired: bool
-    """By the target's keys. Otherwise each entry is a row that is on one side only."""
+    """Whether rows were paired by the target's keys. Otherwise each entry is a row on one side only."""
     buckets: tuple[int, ...] = ()
     rows: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True)
 class Nulls:
-    """Missing values among the staged rows, in the columns that may have none."""
+    """Nulls among the staged rows, in columns that must not have any."""
 
     counts: Mapping[str, int]
-    """By column as it was asked for."""
+    """By column name as requested."""
     unknown: tuple[str, ...] = ()
-    """Columns that were asked for and are not in the table."""
+    """Requested columns that the table does not have."""
     sample: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Keys that more than one staged row has."""
+    """Keys of more than one staged row."""
 
     keys: tuple[str, ...]
     unknown: tuple[str, ...] = ()
     count: int = 0
     sample: tuple[Row, ...] = ()
-    """Keys, and how many rows have them."""
+    """Keys with their row counts."""
 
 
 @dataclass(frozen=True)
 class Spots:
-    """Known records, looked for among the staged rows."""
+    """The search for known records among the staged rows."""
 
     file: str
     expected: int = 0
     problems: tuple[str, ...] = ()
-    """Lines that could not be looked for, and why."""
+    """Lines that could not be checked, with the reason."""
     missing: tuple[Difference, ...] = ()
     """The known record, and the staged row with the same keys if there is one."""
     missed: int = 0
@@ -124,7 +124,7 @@ class Spots:
 
 @dataclass(frozen=True)
 class QueryRun:
-    """A check in the user's SQL, as it went."""
+    """The result of one SQL check."""
 
     name: str
     sql: str
@@ -136,7 +136,7 @@ class QueryRun:
 
 @dataclass(frozen=True)
 class OutOfRangeFile:
-    """A data or delete file that staging added or took away outside the range."""
+    """A data or delete file that staging added or removed outside the range."""
 
     path: str
     added: bool
@@ -145,7 +145,7 @@ class OutOfRangeFile:
 
 @dataclass(frozen=True)
 class OutOfRangeFiles:
-    """Files outside the range that are not the same in staging as in the base."""
+    """Files outside the range that differ between staging and base."""
 
     count: int = 0
     sample: tuple[OutOfRangeFile, ...] = ()
@@ -157,26 +157,26 @@ class Quarantined:
 
     records: int = 0
     sample: tuple[Row, ...] = ()
-    """Coordinates and reason; the raw bytes stay in the table."""
+    """Coordinates and reason, without the raw value."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """All that the checks need to know of the data."""
+    """All measurements that the checks need."""
 
     base: Side
     staged: Side
     head: tuple[Column, ...]
-    """The table's columns now."""
+    """The table's current columns."""
     schema: str
-    """Digest of the table's columns now, made as the plan's was."""
+    """Digest of the table's current columns, made like the plan's."""
     differences: Differences
     nulls: Nulls
     strays: OutOfRangeFiles
     duplicates: Duplicates | None = None
-    """None: the target has no keys."""
+    """None if the target has no keys."""
     spots: Spots | None = None
     queries: tuple[QueryRun, ...] = ()
     quarantined: Quarantined = Quarantined()
     charges: DiffAttribution | None = None
-    """None: there is no control to compare with."""
+    """None without a control replay."""

@@ -18,7 +18,7 @@ from anabranch.validate.measures import Checksum, Differences
 from anabranch.validate.result import CheckOutcome, Result
 
 FORMAT = 1
-"""Of the JSON document. Raised when a reader of the former one would go wrong."""
+"""Version of the JSON document, incremented by incompatible changes."""
 
 
 class Verdict(str, Enum):
@@ -34,7 +34,7 @@ class Bucket:
     base: Checksum
     staged: Checksum
     charge: Attribution | None = None
-    """What differs in it, and whom it is charged to; None: there was no control."""
+    """Attribution of its differences; None without a control replay."""
 
     @property
     def changed(self) -> bool:
@@ -55,13 +55,13 @@ class Report:
     range: TargetPart
     base: Head
     staging: Head
-    """The snapshots that were compared. A staging that moved on since is not what was judged."""
+    """The compared snapshots. The verdict applies to this staging snapshot only."""
     at: datetime
     results: tuple[Result, ...]
     buckets: tuple[Bucket, ...]
-    """Those with rows before or after, in order."""
+    """Buckets with rows before or after, in order."""
     digest: Checksum
-    """Of all staged rows in the range."""
+    """Checksum of all staged rows in the range."""
     ledger: Account
     partitions: Mapping[int, Account]
     """The ledger by partition of the topic."""
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def bucket(self) -> str:
-        """The word for what `buckets` are by."""
+        """The unit of `buckets`."""
         return "table" if self.range.axis is None else self.range.axis.grain.value
 
     @property
@@ -117,7 +117,7 @@ class Report:
 
 
 def _range(part: TargetPart) -> dict[str, Any]:
-    """No start and end: all of the table. No column: it has no time."""
+    """Without start and end: the whole table. Without column: the table has no time column."""
     return {
         "column": None if part.axis is None else part.axis.column,
         "grain": None if part.axis is None else part.axis.grain.value,
@@ -138,7 +138,7 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
 
 
 def _control(charges: DiffAttribution, code: str | None) -> dict[str, Any]:
-    """Counts are of keys, or of rows that one side has more of where the target has no keys."""
+    """Counts are of keys, or of rows on one side only if the target has no keys."""
     return {
         "code": code,
         "snapshot": charges.control.snapshot,
@@ -162,7 +162,7 @@ def require_accepted(report: Report) -> None:
     raise ValidationRejectedError(
         f"Validation rejected staging snapshot {report.staging} of run {report.run} "
         f"after it caught up with live. {checks}.",
-        state=f"{report.table} is unchanged by run {report.run}; staging is kept, and the run is rejected.",
+        state=f"Table {report.table} unchanged by run {report.run}. Staging is kept; the run is rejected.",
         command=f"anabranch describe {report.run}",
         run=report.run,
         staging=report.staging,

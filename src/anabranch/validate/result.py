@@ -1,4 +1,4 @@
-"""What a check is given and what it returns: one small protocol for all of them."""
+"""The protocol of a check: its input and its result."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anabranch.validate.measures import Difference, Measures, Row
 class CheckOutcome(str, Enum):
     PASSED = "passed"
     WARNED = "warned"
-    """Worth a look; does not stop a promotion."""
+    """To be reviewed; does not prevent a promotion."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class CheckInput:
-    """All that a check may look at."""
+    """The input of a check."""
 
     measures: Measures
     plan: Plan
@@ -40,7 +40,7 @@ class Result:
     found: str
     sample: tuple[Row, ...] = ()
     pairs: tuple[Difference, ...] = ()
-    """Rows to be shown beside each other, under the headings `sides`."""
+    """Rows to be shown side by side under the headings `sides`."""
     sides: tuple[str, str] = ("before", "after")
 
     def document(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Result:
 
 class Check(Protocol):
     def __call__(self, evidence: CheckInput, /) -> Sequence[Result]:
-        """One result for each thing that was asked; none, if nothing was. Pure."""
+        """One result for each requirement; none if it does not apply. Pure."""
 
 
 def passed_if(good: bool) -> CheckOutcome:

@@ -1,4 +1,4 @@
-"""Judges what was measured: every check in turn, and a report of all. Pure."""
+"""Runs all checks on the measurements and makes the report. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def reach_verdict(
     run: str,
     at: datetime,
 ) -> Report:
-    """Every check is made, so that one look shows all that is wrong."""
+    """Run every check, so that one report shows all failures."""
     evidence = CheckInput(measures, plan, contract, pipeline, accounts)
     return Report(
         run=run,

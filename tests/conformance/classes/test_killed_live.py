@@ -18,7 +18,7 @@ from tests.scenarios.backfills import open_scene
 from anabranch.adapters.iceberg.live import last_live_commit
 from anabranch.live.errors import DidNotStartError
 from anabranch.live.pace import LivePace
-from anabranch.live.process import LivePipeline, Stopped
+from anabranch.live.process import LivePipeline, StopOutcome
 from anabranch.live.status import LiveState
 
 PATIENCE = 600.0
@@ -55,7 +55,7 @@ class Process:
 
         eventually(all_read, PATIENCE)
         eventually(lambda: self.bank.rows() == wanted)  # windows close with a batch of their own
-        assert self.live.stop(patience=PATIENCE) is Stopped.AT_BATCH_BOUNDARY
+        assert self.live.stop(patience=PATIENCE) is StopOutcome.AT_BATCH_BOUNDARY
 
 
 @pytest.fixture

@@ -127,8 +127,6 @@ class Written:
     def slices(self) -> list[StagedSlice]:
         staged = self.bench.target.staged_slices(self.staging.name, self.bench.plan.staging_base)
         return sorted(staged, key=lambda each: each.slice_id)
-            self.bench.target.staged_slices(self.staging.name, self.bench.plan.staging_base), key=lambda s: s.slice_id
-        )
 
     def ledgers(self) -> dict[str, dict[str, Any]]:
         return {each.slice_id: each.ledger.document() for each in self.slices()}

@@ -14,9 +14,9 @@ import pytest
 from tests.fixtures.broker import KafkaForTests, embedded_kafka
 from tests.fixtures.mount import Mount
 
+from anabranch.adapters.embedded.broker_process import mark
 from anabranch.adapters.embedded.errors import BrokerDiedError, DiskFullError, PortTakenError, StackDownError
 from anabranch.adapters.embedded.layout import Layout
-from anabranch.adapters.embedded.process import mark
 from anabranch.adapters.embedded.stack import EmbeddedKafka
 from anabranch.adapters.embedded.status import BrokerState
 from anabranch.adapters.jvm.java import JavaMissingError
@@ -117,7 +117,7 @@ def another_cluster_id_stops_the_start_and_is_told(second: KafkaForTests) -> Non
     with pytest.raises(BrokerDiedError) as caught:
         second.stack.up()
 
-    assert "7" in caught.value.what.partition("last words:")[2]
+    assert "7" in caught.value.what.partition("Last log lines:")[2]
     assert str(layout.log(1)) in caught.value.remedy
     identity.write_text(right)
     assert second.stack.up().all_running

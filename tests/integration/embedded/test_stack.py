@@ -14,8 +14,8 @@ from tests.fixtures.broker import QUIET, KafkaForTests, eventually
 
 from anabranch.adapters.embedded import state
 from anabranch.adapters.embedded.layout import Layout
-from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.embedded.status import BrokerState, BrokerStatus
+from anabranch.adapters.processes import Process
 from anabranch.project.location import state_folder
 
 pytestmark = pytest.mark.kafka

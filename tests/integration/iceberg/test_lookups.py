@@ -22,7 +22,7 @@ def test_a_pin_is_what_was_asked_for_or_refused(tmp_path: Path) -> None:
     embedded.create()
     catalog = embedded.catalog("lake").open()
     look = IcebergLookups(catalog)
-    with pytest.raises(LookupUnreadableError, match=r"no table shop\.rates"):
+    with pytest.raises(LookupUnreadableError, match=r"shop\.rates .* does not exist"):
         look.pin("rates", TABLE, None)
     catalog.create_namespace("shop")
     table = catalog.create_table(TABLE, pa.schema([("rate", pa.int64())]))
@@ -43,7 +43,7 @@ def test_a_pin_is_what_was_asked_for_or_refused(tmp_path: Path) -> None:
     assert look.pin("rates", TABLE, at(snapshot=first)) == LookupPin(TABLE, first)
     for snapshot, moment in taken[:2]:
         assert look.pin("rates", TABLE, at(asOf=moment.isoformat())).snapshot == snapshot
-    with pytest.raises(LookupUnreadableError, match=r"any more of .* or before"):
+    with pytest.raises(LookupUnreadableError, match=r"no snapshot of .* or before"):
         look.pin("rates", TABLE, at(asOf=(taken[0][1] - timedelta(seconds=1)).isoformat()))
     with pytest.raises(LookupUnreadableError, match="no snapshot 7"):
         look.pin("rates", TABLE, at(snapshot=7))

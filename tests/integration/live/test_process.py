@@ -31,7 +31,7 @@ from anabranch.contract.load import load_pipelines
 from anabranch.live.errors import DidNotStartError, UnknownPipelineError
 from anabranch.live.lock import is_free
 from anabranch.live.pace import LivePace
-from anabranch.live.process import LivePipeline, Stopped
+from anabranch.live.process import LivePipeline, StopOutcome
 from anabranch.live.status import LiveState
 
 PATIENCE = 600.0
@@ -98,8 +98,8 @@ def test_killed_at_every_step_and_at_random_nothing_is_lost_and_nothing_twice(
     kafka.produce(topic, orders(range(4001, 4301)))
     eventually(lambda: caught_up(live), PATIENCE)
     _look_as_a_user(project_context, final.pid)
-    assert live.stop(patience=PATIENCE) is Stopped.AT_BATCH_BOUNDARY
-    assert live.stop() is Stopped.WAS_NOT_RUNNING
+    assert live.stop(patience=PATIENCE) is StopOutcome.AT_BATCH_BOUNDARY
+    assert live.stop() is StopOutcome.WAS_NOT_RUNNING
     assert live.status().state is LiveState.STOPPED
 
     assert_exact(kafka, project_context, topic)
@@ -140,7 +140,7 @@ def _look_as_a_user(project_context: ProjectContext, pid: int | None) -> None:
     again = command(project_context, "start", "-o", "json")
     found = command(project_context, "status", "-o", "json")
     assert (again.returncode, found.returncode) == (0, 0), again.stderr + found.stderr
-    assert "running already" in again.stderr
+    assert "already running" in again.stderr
     told = json.loads(found.stdout)
     pipeline = load_pipelines(project_context.loaded)["orders"].pipeline
     assert told["state"] == "running"
@@ -190,7 +190,7 @@ def test_what_can_not_start_says_so_at_once(kafka: KafkaForTests, tmp_path: Path
 
     with pytest.raises(UnknownPipelineError, match="order'"):
         LivePipeline(project_context, "order")
-    with pytest.raises(DidNotStartError, match=r"There is no topic nosuch-.*kafka\.topic-missing"):
+    with pytest.raises(DidNotStartError, match=r"Topic nosuch-.* does not exist.*kafka\.topic-missing"):
         LivePipeline(project_context, "orders").start(patience=PATIENCE)
     refused = command(project_context, "status", "-o", "json")
     told = json.loads(refused.stdout)

@@ -90,7 +90,7 @@ def test_a_slice_twice(scene: Scene) -> None:
     report = scene.validate("twice")
     assert not_passed(report) == {"conservation": FAILED, "rows per hour": WARNED, "keys": FAILED}
     assert {"where": "s00001", "what": "in staging 2 times"} in result(report, "conservation").sample
-    assert result(report, "keys").found == "10 keys are there more than once"
+    assert result(report, "keys").found == "10 duplicate keys"
     assert {"order_id": "o025", "rows": 2} in result(report, "keys").sample
 
 
@@ -116,7 +116,7 @@ def test_a_missing_value(scene: Scene) -> None:
     report = scene.asking(validation={"notNull": ["NOTE", "rating"]}).validate("null")
     assert not_passed(report) == {"nulls": FAILED}
     found = result(report, "nulls")
-    assert found.found == "1 row without NOTE; the table has no column rating"
+    assert found.found == "1 row with null NOTE; the table has no column rating"
     assert [row["order_id"] for row in found.sample] == ["o015"]
 
 
@@ -130,7 +130,7 @@ def test_rows_outside_the_range(scene: Scene) -> None:
     assert not_passed(report) == {"outside the range": FAILED, "rows written": FAILED}
     assert sorted((row["what"], row["rows"]) for row in result(report, "outside the range").sample) == [
         ("added", 1),
-        ("taken away", 10),
+        ("removed", 10),
     ]
 
 

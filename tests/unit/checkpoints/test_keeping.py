@@ -11,11 +11,11 @@ import pytest
 from tests.unit.checkpoints.tree import TOPIC, add_state, spark_checkpoint
 
 from anabranch.adapters.checkpoints import copying
-from anabranch.adapters.checkpoints.checkpoint_store import MANIFEST, KeptCheckpoints, KeptUnreadableError
-from anabranch.adapters.checkpoints.copying import CheckpointIncompleteError, copy_cut, made_whole
+from anabranch.adapters.checkpoints.checkpoint_store import MANIFEST, CheckpointStore, CheckpointUnreadableError
+from anabranch.adapters.checkpoints.copying import CheckpointIncompleteError, copy_up_to, create_folder
 from anabranch.adapters.checkpoints.log import batch_position, batch_watermarks, batches_done, query_id
 from anabranch.contract.pipeline import StateKeeping
-from anabranch.live.checkpoint_keeping import CheckpointKeeper
+from anabranch.live.start_states import CheckpointKeeper
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 
@@ -27,7 +27,7 @@ class Live:
         self.now = NOON
         self.said: list[str] = []
         self.checkpoint = spark_checkpoint(folder / "checkpoint", 3, begun=1)
-        self.kept = KeptCheckpoints.of(folder, "revenue")
+        self.kept = CheckpointStore.of(folder, "revenue")
         settings = StateKeeping.model_validate({"every": "1h", "keep": "3h"})
         self.keeper = CheckpointKeeper(
             self.checkpoint, self.kept, TOPIC, "u1", "c1", settings, self.said.append, lambda: self.now.timestamp()
@@ -59,8 +59,8 @@ def test_a_copy_has_all_up_to_its_batch_and_nothing_after(live: Live) -> None:
 
 def test_an_earlier_cut_leaves_later_state_and_half_written_files_behind(live: Live, tmp_path: Path) -> None:
     (live.checkpoint / "state" / "0" / "0" / ".4.delta.tmp").write_text("half")
-    with made_whole(tmp_path / "cut") as aside:
-        copy_cut(live.checkpoint, aside, 1)
+    with create_folder(tmp_path / "cut") as aside:
+        copy_up_to(live.checkpoint, aside, 1)
     assert batches_done(tmp_path / "cut") == [0, 1]
     assert {file.name for file in (tmp_path / "cut" / "state" / "0" / "0").glob("*.delta")} == {"1.delta", "2.delta"}
     assert not list((tmp_path / "cut").rglob("*.tmp"))
@@ -87,9 +87,9 @@ def test_a_copy_that_fails_is_said_and_tried_again_with_the_next_batch(live: Liv
     (live.checkpoint / "state" / "0" / "1" / ".3.delta.crc").unlink()
     live.keeper.after(2, None)
     assert live.names() == []
-    assert "could not be kept: CheckpointIncompleteError" in live.said[0]
+    assert "failed: CheckpointIncompleteError" in live.said[0]
     live.keeper.after(3, None)
-    assert "Spark has not written it down as done" in live.said[1]
+    assert "Spark has not committed the batch" in live.said[1]
     add_state(live.checkpoint, 4)
     (live.checkpoint / "commits" / "3").write_text("v1\n{}")
     live.keeper.after(3, None)
@@ -124,12 +124,12 @@ def test_without_hard_links_files_are_copied(live: Live, monkeypatch: pytest.Mon
 def test_a_manifest_that_cant_be_read_is_told_with_the_way_out(live: Live) -> None:
     live.keeper.after(2, None)
     (live.kept.path("2-q-of-liv") / MANIFEST).write_text("{")
-    with pytest.raises(KeptUnreadableError) as told:
+    with pytest.raises(CheckpointUnreadableError) as told:
         live.kept.all()
-    assert "remove the folder" in told.value.remedy
+    assert "Remove the folder" in told.value.remedy
 
 
 def test_a_batch_that_is_not_done_is_no_place_to_cut(live: Live, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointIncompleteError), made_whole(tmp_path / "cut") as aside:
-        copy_cut(live.checkpoint, aside, 3)
+    with pytest.raises(CheckpointIncompleteError), create_folder(tmp_path / "cut") as aside:
+        copy_up_to(live.checkpoint, aside, 3)
     assert not (tmp_path / "cut").exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.unit.checkpoints.tree import TOPIC, add_state, spark_checkpoint
 
-from anabranch.adapters.checkpoints.checkpoint_store import KeptCheckpoints
-from anabranch.adapters.checkpoints.log import batch_offsets, batches_done, begin_batch, notes_of, query_id
+from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
+from anabranch.adapters.checkpoints.log import batch_metadata, batch_offsets, batches_done, begin_batch, query_id
 from anabranch.adapters.checkpoints.run_folder import CheckpointGoneError, RunFolder, newest_epoch
 from anabranch.plan.strategies.stream_start import COLD, StreamCheckpoint, StreamStart
 
@@ -18,7 +18,7 @@ NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 
 
 def folder_of(tmp_path: Path, *, cold: bool = False) -> RunFolder:
-    kept = KeptCheckpoints.of(tmp_path, "revenue")
+    kept = CheckpointStore.of(tmp_path, "revenue")
     manifest = StreamCheckpoint("1-q", "q", 1, "u1", {0: 20}, 1000, None, "c", NOON)
     start = StreamStart("1-q", manifest.digest, 1, 1000, {0: 20})
     if cold:
@@ -30,7 +30,7 @@ def folder_of(tmp_path: Path, *, cold: bool = False) -> RunFolder:
 
 def advance(checkpoint: Path, batch: int) -> None:
     """As Spark would: begun by us, then state and the word that it is done."""
-    begin_batch(checkpoint, batch, TOPIC, {0: 10 * (batch + 1)}, 1000 * batch, notes_of(checkpoint, batch - 1))
+    begin_batch(checkpoint, batch, TOPIC, {0: 10 * (batch + 1)}, 1000 * batch, batch_metadata(checkpoint, batch - 1))
     add_state(checkpoint, batch + 1)
     (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
 
@@ -42,9 +42,9 @@ def test_the_first_epoch_starts_from_lives_checkpoint_with_an_id_of_its_own(tmp_
     assert query_id(mine) not in ("q", "q-of-live")
     advance(mine, 2)
     assert folder.done(mine) == 1
-    assert (batch_offsets(mine, 2, TOPIC), notes_of(mine, 2)["conf"]) == ({0: (20, 30)}, {"a": "b"})
-    assert batches_done(folder.kept.path("1-q")) == [0, 1], "what is kept is not written to"
-    assert query_id(folder.kept.path("1-q")) == "q-of-live"
+    assert (batch_offsets(mine, 2, TOPIC), batch_metadata(mine, 2)["conf"]) == ({0: (20, 30)}, {"a": "b"})
+    assert batches_done(folder.stored.path("1-q")) == [0, 1], "what is kept is not written to"
+    assert query_id(folder.stored.path("1-q")) == "q-of-live"
     assert folder.of(1, 1) == mine
 
 
@@ -80,10 +80,10 @@ def test_a_cold_start_begins_where_live_began(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_gone_or_another_one_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     other = replace(folder, start=replace(folder.start, digest="d"))
-    with pytest.raises(CheckpointGoneError, match="another one than the plan has seen"):
+    with pytest.raises(CheckpointGoneError, match="has changed since it was planned"):
         other.of(1, 0)
     gone = replace(folder, start=replace(folder.start, checkpoint="9-q"))
-    with pytest.raises(CheckpointGoneError, match="is gone") as told:
+    with pytest.raises(CheckpointGoneError, match="does not exist any more") as told:
         gone.of(1, 0)
     assert "anabranch cancel r1" in told.value.remedy
     assert newest_epoch(folder.folder) is None

@@ -45,7 +45,7 @@ def test_a_disk_without_a_free_byte_is_refused(mount: Mount) -> None:
     with pytest.raises(OSError, match="No space"):
         (folder / "filler").write_bytes(b"x" * 2 * 1024 * 1024)
 
-    with pytest.raises(DiskFullError, match="nothing more"):
+    with pytest.raises(DiskFullError, match="no space left"):
         prepare(Layout(folder / ".anabranch"))
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from anabranch.adapters.embedded.broker_process import environment, find, mark, stop
 from anabranch.adapters.embedded.layout import Layout
-from anabranch.adapters.embedded.process import alive, environment, find, is_ours, mark, seen, stop
-from anabranch.adapters.embedded.state import Process
+from anabranch.adapters.processes import Process, alive, is_recorded, process_of
 
 RECORDED = Process(4711, 1000.0)
 MARK = mark(Layout(Path("/project/.anabranch")), 1)
@@ -29,8 +29,8 @@ BROKER = ["java", MARK, "kafka.Kafka", "broker-1.properties"]
         pytest.param(RECORDED, ["java", MARK.replace("project", "copy")], False, id="the original of a copied project"),
     ],
 )
-def test_only_the_recorded_broker_is_ours(now: Process, arguments: list[str], ours: bool) -> None:
-    assert is_ours(RECORDED, now, arguments, MARK) is ours
+def test_only_the_recorded_broker_is_recorded(now: Process, arguments: list[str], ours: bool) -> None:
+    assert is_recorded(RECORDED, now, arguments, MARK) is ours
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def stubborn() -> Iterator[psutil.Process]:
 
 
 def test_a_living_process_on_a_stale_pid_is_not_taken_for_the_broker(stubborn: psutil.Process, tmp_path: Path) -> None:
-    assert find(Layout(tmp_path), 1, seen(stubborn)) is None
+    assert find(Layout(tmp_path), 1, process_of(stubborn)) is None
 
 
 def test_a_process_that_ignores_the_request_is_killed(stubborn: psutil.Process) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from anabranch.adapters.embedded.errors import StackStateUnreadableError
-from anabranch.adapters.embedded.state import Broker, Ports, Process, Stack, load, save
+from anabranch.adapters.embedded.state import Broker, Ports, Stack, load, save
+from anabranch.adapters.processes import Process
 
 STACK = Stack("cluster", (Broker(1, Ports(1001, 1002), Process(77, 1234.5)), Broker(2, Ports(1003, 1004))))
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.adapters.embedded.status import BrokerState, BrokerStatus, StackStatus, judge
+from anabranch.adapters.embedded.status import BrokerState, BrokerStatus, StackStatus, broker_state
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from anabranch.adapters.embedded.status import BrokerState, BrokerStatus, StackS
     ],
 )
 def test_state_from_what_is_seen(recorded: bool, process: bool, answers: bool, state: BrokerState) -> None:
-    assert judge(recorded=recorded, process=process, answers=answers) is state
+    assert broker_state(recorded=recorded, process=process, answers=answers) is state
 
 
 def broker(node: int, state: BrokerState) -> BrokerStatus:

@@ -48,13 +48,13 @@ def test_links_are_followed_to_the_home(tmp_path: Path) -> None:
 def test_no_java_is_told_with_the_command_that_installs_one(tmp_path: Path) -> None:
     with pytest.raises(JavaMissingError) as missing:
         find_java({"PATH": str(tmp_path)})
-    assert "no java on the PATH" in missing.value.what
+    assert "java is not on the PATH" in missing.value.what
     assert missing.value.remedy == install_command()
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
     fake_java(tmp_path / "path", 'openjdk version "17.0.1"')
-    with pytest.raises(JavaMissingError, match=r"JAVA_HOME is .*nowhere"):
+    with pytest.raises(JavaMissingError, match=r"JAVA_HOME=.*nowhere"):
         find_java({"PATH": str(tmp_path / "path"), "JAVA_HOME": str(tmp_path / "nowhere")})
 
 
@@ -64,7 +64,7 @@ def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
         ('openjdk version "11.0.20" 2023-07-18', "is Java 11"),
         ('java version "1.8.0_392"', "is Java 8"),
         ('openjdk version "25" 2025-09-16', "is Java 25"),
-        ("no such thing", "not a Java we can read"),
+        ("no such thing", "of an unknown version"),
     ],
 )
 def test_a_java_that_will_not_do_is_told_by_its_version(says: str, told: str, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_java_that_can_not_be_run_is_no_traceback(tmp_path: Path) -> None:
     broken = tmp_path / "java"
     broken.write_bytes(b"\x7fELF not really")
     broken.chmod(0o755)
-    with pytest.raises(JavaUnsupportedError, match="not a Java we can read"):
+    with pytest.raises(JavaUnsupportedError, match="of an unknown version"):
         find_java({"PATH": str(tmp_path)})
 
 

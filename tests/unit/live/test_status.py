@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from anabranch.adapters.checkpoints.log import batch_offsets, query_id
-from anabranch.adapters.embedded.state import Process
 from anabranch.adapters.iceberg.live import LiveCommit
 from anabranch.adapters.kafka.topics import Topic
+from anabranch.adapters.processes import Process
 from anabranch.live.errors import LiveStateUnreadableError
 from anabranch.live.progress import REMEMBERED, BatchDone, Progress, load_progress, save_progress
 from anabranch.live.query import starting_offsets
 from anabranch.live.record import DriverRecord, Phase, load_record, save_record
-from anabranch.live.status import LiveState, judge, measure_lag
+from anabranch.live.status import LiveState, live_state, measure_lag
 
 PROCESS = Process(7, 1.5)
 
@@ -34,7 +34,7 @@ PROCESS = Process(7, 1.5)
     ],
 )
 def test_the_state_from_record_and_process(phase: Phase | None, alive: bool, state: LiveState) -> None:
-    assert judge(None if phase is None else DriverRecord(PROCESS, phase), alive) is state
+    assert live_state(None if phase is None else DriverRecord(PROCESS, phase), alive) is state
 
 
 def test_lag_counts_from_the_group_or_else_from_the_beginning() -> None:

@@ -63,9 +63,9 @@ def pipeline(cap: int = 5) -> Pipeline:
 
 
 def evidence(
-    accounts: Sequence[SliceAccount] = ACCOUNTS, *, request: Backfill | None = None, cap: int = 5, **measured: Any
+    accounts: Sequence[SliceAccount] = ACCOUNTS, *, backfill: Backfill | None = None, cap: int = 5, **measured: Any
 ) -> CheckInput:
-    return CheckInput(replace(MEASURES, **measured), PLAN, request or contract(), pipeline(cap), accounts)
+    return CheckInput(replace(MEASURES, **measured), PLAN, backfill or contract(), pipeline(cap), accounts)
 
 
 def staged(**buckets: int) -> Side:

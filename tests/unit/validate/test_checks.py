@@ -45,16 +45,16 @@ PASSED, WARNED, FAILED = CheckOutcome.PASSED, CheckOutcome.WARNED, CheckOutcome.
     [(16, "0%", PASSED), (17, "0%", FAILED), (17, "6%", PASSED), (17, "5%", FAILED), (15, "7%", PASSED)],
 )
 def test_rows_expected(rows: int, tolerance: str, outcome: CheckOutcome) -> None:
-    request = contract(expect={"rows": rows, "tolerance": tolerance})
-    result, _ = counts.check(evidence(request=request))
+    backfill = contract(expect={"rows": rows, "tolerance": tolerance})
+    result, _ = counts.check(evidence(backfill=backfill))
     assert (result.check, result.outcome) == ("rows expected", outcome)
     assert result.found.startswith("16 rows")
 
 
 def test_a_tolerance_is_exact_at_its_edge() -> None:
-    request = contract(expect={"rows": 1000, "tolerance": "0.1%"})
+    backfill = contract(expect={"rows": 1000, "tolerance": "0.1%"})
     for rows, outcome in ((1001, PASSED), (999, PASSED), (1002, FAILED), (998, FAILED)):
-        result, _ = counts.check(evidence(request=request, staged=Side(Head("2"), COLUMNS, {1: Checksum(rows)})))
+        result, _ = counts.check(evidence(backfill=backfill, staged=Side(Head("2"), COLUMNS, {1: Checksum(rows)})))
         assert result.outcome is outcome, rows
 
 
@@ -89,7 +89,7 @@ def test_keys() -> None:
     assert keys.check(evidence()) == ()
     assert only(keys.check, evidence(duplicates=Duplicates(("a", "b")))).outcome is PASSED
     twice = only(keys.check, evidence(duplicates=Duplicates(("a",), count=2, sample=({"a": 1, "rows": 2},))))
-    assert (twice.outcome, twice.found) == (FAILED, "2 keys are there more than once")
+    assert (twice.outcome, twice.found) == (FAILED, "2 duplicate keys")
     assert twice.sample == ({"a": 1, "rows": 2},)
     unknown = only(keys.check, evidence(duplicates=Duplicates(("a",), unknown=("a",))))
     assert (unknown.outcome, unknown.found) == (FAILED, "the table has no column a")
@@ -100,7 +100,7 @@ def test_nulls() -> None:
     assert only(nulls.check, evidence(nulls=Nulls({"a": 0}))).outcome is PASSED
     missing = only(nulls.check, evidence(nulls=Nulls({"a": 0, "b": 3}, ("c",), ({"b": None},))))
     assert missing.outcome is FAILED
-    assert missing.found == "3 rows without b; the table has no column c"
+    assert missing.found == "3 rows with null b; the table has no column c"
     assert missing.sample == ({"b": None},)
 
 
@@ -182,15 +182,15 @@ def test_offsets_lost_to_retention_are_not_accepted_though_the_sums_agree() -> N
 
 def test_rows_in_staging_that_the_ledger_does_not_know() -> None:
     _, rows = conservation.check(evidence(staged=staged(first=9)))
-    assert (rows.outcome, rows.expected, rows.found) == (FAILED, "16 rows, by the ledger", "17 rows in staging")
+    assert (rows.outcome, rows.expected, rows.found) == (FAILED, "16 rows by the ledger", "17 rows in staging")
 
 
 def test_outside_the_range() -> None:
     assert only(outside_range.check, evidence()).outcome is PASSED
     strays = OutOfRangeFiles(21, (OutOfRangeFile("a.parquet", True, 3), OutOfRangeFile("b.parquet", False, 4)))
     result = only(outside_range.check, evidence(strays=strays))
-    assert (result.outcome, result.found) == (FAILED, "21 files added or taken away")
-    assert [row["what"] for row in result.sample] == ["added", "taken away"]
+    assert (result.outcome, result.found) == (FAILED, "21 files added or removed")
+    assert [row["what"] for row in result.sample] == ["added", "removed"]
 
 
 @pytest.mark.parametrize(

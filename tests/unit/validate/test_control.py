@@ -49,7 +49,7 @@ def test_fix_and_noise_are_told_apart_and_neither_fails() -> None:
     }
     assert found["changed by the fix"].found == "5 keys"
     assert found["noise floor"].found.startswith("3 keys")
-    assert "changes 1 too" in found["noise floor"].found
+    assert "also changes 1 of them" in found["noise floor"].found
     assert report(charges=CHARGES).verdict is Verdict.ACCEPTED
 
 

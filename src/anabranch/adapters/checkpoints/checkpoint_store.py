@@ -1,4 +1,4 @@
-"""The checkpoints of live that are kept to replay from: each a folder with a manifest, there whole or not at all."""
+"""Stores copies of live's checkpoint to replay from: one folder with a manifest each, created atomically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from anabranch.adapters.checkpoints.copying import copy_cut, made_whole
+from anabranch.adapters.checkpoints.copying import copy_up_to, create_folder
 from anabranch.errors import NOTHING_CHANGED, AnabranchError
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
 from anabranch.project.atomic_write import atomic_write
@@ -16,7 +16,7 @@ from anabranch.project.atomic_write import atomic_write
 MANIFEST = "anabranch.json"
 
 
-class KeptUnreadableError(AnabranchError):
+class CheckpointUnreadableError(AnabranchError):
     code = "checkpoint.unreadable"
 
 
@@ -25,12 +25,12 @@ def checkpoint_name(query: str, batch: int) -> str:
 
 
 @dataclass(frozen=True)
-class KeptCheckpoints:
+class CheckpointStore:
     folder: Path
 
     @classmethod
-    def of(cls, state: Path, pipeline: str) -> KeptCheckpoints:
-        """Those of a pipeline, below the project's state folder."""
+    def of(cls, state: Path, pipeline: str) -> CheckpointStore:
+        """The store of a pipeline in the project's state folder."""
         return cls(state.resolve() / "live" / pipeline / "checkpoints")
 
     def path(self, name: str) -> Path:
@@ -39,23 +39,23 @@ class KeptCheckpoints:
     def all(self) -> tuple[StreamCheckpoint, ...]:
         """Newest first."""
         folders = self.folder.iterdir() if self.folder.is_dir() else ()
-        found = (_read(folder) for folder in folders if not folder.name.startswith("."))
-        return tuple(sorted(found, key=lambda each: (each.at, each.batch), reverse=True))
+        manifests = (_read(folder) for folder in folders if not folder.name.startswith("."))
+        return tuple(sorted(manifests, key=lambda each: (each.at, each.batch), reverse=True))
 
     def find(self, name: str) -> StreamCheckpoint | None:
         return next((each for each in self.all() if each.name == name), None)
 
     def keep(self, checkpoint: Path, manifest: StreamCheckpoint) -> None:
-        """Copy live's checkpoint as it was after the manifest's batch. No later batch may have begun to work."""
+        """Copy live's checkpoint as of the manifest's batch. Idempotent. No later batch may be running."""
         target = self.path(manifest.name)
         if target.exists():
             return
-        with made_whole(target) as aside:
-            copy_cut(checkpoint, aside, manifest.batch)
-            atomic_write(aside / MANIFEST, json.dumps(manifest.document(), indent=2) + "\n")
+        with create_folder(target) as temporary:
+            copy_up_to(checkpoint, temporary, manifest.batch)
+            atomic_write(temporary / MANIFEST, json.dumps(manifest.document(), indent=2) + "\n")
 
     def drop_before(self, moment: datetime) -> None:
-        """Remove those that were kept before this moment, and what crashes have left half made or half removed."""
+        """Remove checkpoints stored before this moment, and incomplete folders left by a crash."""
         for each in self.all():
             if each.at < moment:
                 self.path(each.name).rename(self.folder / f".{each.name}.gone")
@@ -67,9 +67,9 @@ def _read(folder: Path) -> StreamCheckpoint:
     try:
         return StreamCheckpoint.read(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise KeptUnreadableError(
-            f"The kept checkpoint {folder} does not say what it is.",
+        raise CheckpointUnreadableError(
+            f"The manifest of checkpoint {folder} is not readable.",
             state=NOTHING_CHANGED,
-            hint=f"remove the folder {folder}: replays then start from another one",
+            hint=f"Remove the folder {folder}; replays then start from another checkpoint",
             checkpoint=str(folder),
         ) from error

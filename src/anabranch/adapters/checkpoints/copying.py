@@ -1,4 +1,4 @@
-"""Copies a checkpoint as it was after one of its batches: whole or not at all, by hard links where there are any."""
+"""Copies a checkpoint as of one of its batches, atomically, with hard links where the file system supports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _VERSION = re.compile(r"\.?(\d+)\.(?:delta|snapshot)(?:\.crc)?")
-"""A file of one version of the state. Batch N leaves version N + 1."""
+"""A state file of one version. Batch N writes version N + 1."""
 _LOG_ENTRY = re.compile(r"\d+")
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP})
 
@@ -25,24 +25,26 @@ class CheckpointIncompleteError(AnabranchError):
 
 
 @contextmanager
-def made_whole(target: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its place only at the end: a crash leaves nothing that looks like it."""
-    aside = target.with_name(f".{target.name}.new")
-    if aside.exists():
-        shutil.rmtree(aside)
-    aside.mkdir(parents=True)
-    yield aside
-    aside.rename(target)
+def create_folder(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder that is renamed to `target` at the end, so that a crash leaves no incomplete
+    `target`."""
+    temporary = target.with_name(f".{target.name}.new")
+    if temporary.exists():
+        shutil.rmtree(temporary)
+    temporary.mkdir(parents=True)
+    yield temporary
+    temporary.rename(target)
 
 
-def copy_cut(source: Path, target: Path, batch: int) -> None:
-    """Fill the folder `target` with what the checkpoint knew when `batch` was done, and nothing of later ones.
+def copy_up_to(source: Path, target: Path, batch: int) -> None:
+    """Fill the folder `target` with the checkpoint as of the end of `batch`.
 
-    Spark never writes into a file that is there, so a link is as good as a copy. The batches after it may be at work
-    meanwhile, and what Spark deletes while we look is older than what is needed.
+    Raises CheckpointIncompleteError if the batch is not committed or its state is missing. Spark never changes an
+    existing file, so a hard link is as good as a copy. Later batches may run during the copy: the files that Spark
+    deletes then are older than those needed.
     """
     if not is_committed(source, batch):
-        raise _incomplete(source, batch, "Spark has not written it down as done")
+        raise _incomplete(source, batch, "Spark has not committed the batch")
     for name in ("offsets", "commits"):
         (target / name).mkdir()
         for file in (source / name).iterdir():
@@ -75,7 +77,7 @@ def _link(source: Path, target: Path) -> None:
     except FileNotFoundError:
         if _version(source.name) == 0:
             raise
-        # Spark has deleted an old version while we looked. That none is missing that counts is looked at afterwards.
+        # Spark has deleted an old version during the copy. _require_state checks that the needed one is there.
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
@@ -83,18 +85,18 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _require_state(source: Path, state: Path, batch: int) -> None:
-    """Every store must have the version that the batch left."""
+    """Raise CheckpointIncompleteError unless every state store has the version of the batch."""
     for folder, _, names in os.walk(state):
         versions = {_version(name) for name in names} - {0}
         if versions and batch + 1 not in versions:
-            raise _incomplete(source, batch, f"{Path(folder).relative_to(state)} has no state of it")
+            raise _incomplete(source, batch, f"{Path(folder).relative_to(state)} has no state of the batch")
 
 
-def _incomplete(source: Path, batch: int, why: str) -> CheckpointIncompleteError:
+def _incomplete(source: Path, batch: int, reason: str) -> CheckpointIncompleteError:
     return CheckpointIncompleteError(
-        f"The checkpoint {source} can't be copied as it was after batch {batch}: {why}.",
+        f"Checkpoint {source} cannot be copied as of batch {batch}: {reason}.",
         state=NOTHING_CHANGED,
-        hint="`anabranch checkpoints PIPELINE` lists those that are kept whole",
+        hint="`anabranch checkpoints PIPELINE` lists the stored checkpoints",
         checkpoint=str(source),
         batch=batch,
     )

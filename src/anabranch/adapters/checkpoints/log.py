@@ -1,4 +1,4 @@
-"""Spark's own logs in a checkpoint: which offsets a batch holds, by which watermark, and whether it is done."""
+"""Spark's logs in a checkpoint: a batch's offsets and watermarks, and whether it is committed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _WATERMARK = "batchWatermarkMs"
 
 
 def query_id(checkpoint: Path) -> str:
-    """The id of the streaming query, which stays the same for as long as the checkpoint does."""
+    """The id of the streaming query, which is constant for a checkpoint."""
     found: dict[str, str] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
     return found["id"]
 
 
 def batch_offsets(checkpoint: Path, batch: int, topic: str) -> Offsets:
-    """[start, end) of every partition in this batch, those without new records included.
+    """[start, end) of every partition in this batch, including those without new records.
 
-    A batch begins where the one before ended; the first where the source found its beginning. A partition that was
-    added to the topic meanwhile begins at 0: Spark refuses any other beginning as lost data.
+    A batch starts at the end of the previous one, the first batch at the source's initial offsets. A partition added
+    to the topic later starts at 0: Spark reports any other start as data loss.
     """
     before = checkpoint / "offsets" / str(batch - 1) if batch else checkpoint / "sources" / "0" / "0"
     starts, ends = _logged(before, topic), _logged(checkpoint / "offsets" / str(batch), topic)
@@ -33,63 +33,63 @@ def batch_offsets(checkpoint: Path, batch: int, topic: str) -> Offsets:
 
 @dataclass(frozen=True)
 class Watermarks:
-    """Of one batch, in milliseconds since 1970."""
+    """Watermarks of one batch, in milliseconds since 1970."""
 
     late_before: int
-    """Events of windows that ended by then were dropped: the watermark as the batch before knew it."""
+    """The watermark of the previous batch: events of windows that ended by then were dropped as late."""
     closed: int
-    """Windows that ended by then were written, and are final after this batch."""
+    """The watermark of this batch: windows that ended by then are written and final."""
 
 
 def batch_watermarks(checkpoint: Path, batch: int) -> Watermarks:
-    before = int(notes_of(checkpoint, batch - 1)[_WATERMARK]) if batch else 0
-    return Watermarks(before, int(notes_of(checkpoint, batch)[_WATERMARK]))
+    before = int(batch_metadata(checkpoint, batch - 1)[_WATERMARK]) if batch else 0
+    return Watermarks(before, int(batch_metadata(checkpoint, batch)[_WATERMARK]))
 
 
 def batch_position(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
-    """The first offset of each partition that is not in the batch or one before it."""
+    """The end offset of each partition after this batch."""
     return _logged(checkpoint / "offsets" / str(batch), topic)
 
 
 def is_committed(checkpoint: Path, batch: int) -> bool:
-    """Whether Spark has written down that the batch is done."""
+    """Whether Spark has committed the batch."""
     return (checkpoint / "commits" / str(batch)).is_file()
 
 
 def batches_done(checkpoint: Path) -> list[int]:
-    """The batches that Spark has written down as done, oldest first, as far back as it keeps them."""
+    """Committed batches, oldest first, as far back as Spark keeps them."""
     folder = checkpoint / "commits"
     return sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit()) if folder.is_dir() else []
 
 
-def notes_of(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """What Spark notes beside a batch's offsets: its watermark, and the settings that its state depends on."""
+def batch_metadata(checkpoint: Path, batch: int) -> dict[str, Any]:
+    """Spark's metadata of a batch: its watermark, and the settings on which its state depends."""
     found: dict[str, Any] = json.loads(_lines(checkpoint / "offsets" / str(batch))[1])
     return found
 
 
 def begin_batch(
-    checkpoint: Path, batch: int, topic: str, ends: Mapping[int, int], watermark: int, notes: Mapping[str, Any]
+    checkpoint: Path, batch: int, topic: str, ends: Mapping[int, int], watermark: int, metadata: Mapping[str, Any]
 ) -> None:
-    """Write down a batch as Spark does before it runs one: a query that starts here runs exactly this batch.
+    """Write a batch's offset log entry as Spark does before running it: a query started here runs exactly this batch.
 
-    Windows that end by `watermark` (ms) are closed in it; late is what the watermark of the batch before says.
+    The batch closes windows that end by `watermark` (ms). The previous batch's watermark decides which events are late.
     """
-    said = json.dumps({**notes, _WATERMARK: watermark}, separators=(",", ":"))
+    header = json.dumps({**metadata, _WATERMARK: watermark}, separators=(",", ":"))
     folder = checkpoint / "offsets"
     folder.mkdir(exist_ok=True)
-    atomic_write(folder / str(batch), f"v1\n{said}\n{_offsets(topic, ends)}")
+    atomic_write(folder / str(batch), f"v1\n{header}\n{_offsets(topic, ends)}")
 
 
 def begin_source(checkpoint: Path, topic: str, starts: Mapping[int, int]) -> None:
-    """Write down where the first batch begins, as Spark's Kafka source does. The zero byte is part of its format."""
+    """Write the source's initial offsets as Spark's Kafka source does. The zero byte is part of its format."""
     folder = checkpoint / "sources" / "0"
     folder.mkdir(parents=True)
     atomic_write(folder / "0", f"\0v1\n{_offsets(topic, starts)}")
 
 
 def begin_query(checkpoint: Path, query: str) -> None:
-    """Give the checkpoint a query id of its own: Spark ends a query when another one of the same id starts."""
+    """Give the checkpoint a new query id: Spark ends a query when another one with its id starts."""
     (checkpoint / ".metadata.crc").unlink(missing_ok=True)
     atomic_write(checkpoint / "metadata", json.dumps({"id": query}, separators=(",", ":")))
 
@@ -99,7 +99,7 @@ def _offsets(topic: str, offsets: Mapping[int, int]) -> str:
 
 
 def _logged(file: Path, topic: str) -> dict[int, int]:
-    """The offsets of the one source are on the last line; a version and Spark's own notes come before."""
+    """The offsets of the single source, which are on the last line, after version and metadata."""
     found: dict[str, dict[str, int]] = json.loads(_lines(file)[-1])
     return {int(partition): offset for partition, offset in found.get(topic, {}).items()}
 

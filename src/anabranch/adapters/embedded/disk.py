@@ -1,4 +1,4 @@
-"""Is there room, and may we write? Asked before anything is started."""
+"""Checks disk space and write permission before a broker is started."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from anabranch.adapters.embedded.errors import DATA_KEPT, DiskFullError, ReadOnlyError
+from anabranch.adapters.embedded.errors import DATA_UNCHANGED, DiskFullError, ReadOnlyError
 from anabranch.adapters.embedded.layout import Layout
 
 LEAST_FREE = 500 * 10**6
-"""A broker on a full disk halts at once, whatever it was doing; below this it is not worth starting one."""
+"""Free space required to start a broker, which halts when the disk is full."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def prepare(layout: Layout) -> None:
-    """Make the folders, and refuse if they can't be written."""
+    """Create the folders. Raises ReadOnlyError or DiskFullError if they are not writable."""
     for folder in (layout.folder, layout.kafka, layout.logs):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Opening a file takes no block on some filesystems; only a byte on the disk proves it.
+            # On some file systems only writing a block shows that the disk is full.
             with TemporaryFile(dir=folder) as probe:
                 probe.write(b"\0" * 4096)
                 probe.flush()
@@ -38,38 +38,39 @@ def free(folder: Path) -> int:
 
 def refuse_full(folder: Path, free: int, least_free: int = LEAST_FREE) -> None:
     if free < least_free:
-        raise _full(folder, f"{_mb(free)} are free, and a broker needs {_mb(least_free)}", free=free)
+        raise _full(folder, f"{_mb(free)} free, a broker needs {_mb(least_free)}", free=free)
 
 
-def refusal(folder: Path, error: OSError, state: str = DATA_KEPT) -> DiskFullError | ReadOnlyError:
-    """What a failed write means to the user."""
+def refusal(folder: Path, error: OSError, state: str = DATA_UNCHANGED) -> DiskFullError | ReadOnlyError:
+    """The error to report for a failed write."""
     if error.errno in FULL:
-        return _full(folder, "nothing more can be written", state)
+        return _full(folder, "no space left to write", state)
     return ReadOnlyError(
-        f"{folder} can't be written: {error.strerror or error}.",
+        f"Folder {folder} is not writable: {error.strerror or error}.",
         state=state,
-        hint=f"give yourself the right to write to {folder}, or work on a copy of the project elsewhere",
+        hint=f"Make {folder} writable for this user, or use a copy of the project in another folder",
         folder=str(folder),
     )
 
 
 def used(folder: Path) -> int:
-    """Bytes really taken on the disk. Kafka preallocates its indexes as holes, which cost nothing."""
+    """Bytes allocated on the disk. Kafka preallocates its indexes as sparse files, which take no space."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
             try:
                 total += (Path(place) / name).lstat().st_blocks * 512
             except FileNotFoundError:
-                continue  # a segment rolled or removed by the broker while we looked
+                continue  # the broker removed a segment meanwhile
     return total
 
 
-def _full(folder: Path, why: str, state: str = DATA_KEPT, **fields: Any) -> DiskFullError:
+def _full(folder: Path, reason: str, state: str = DATA_UNCHANGED, **fields: Any) -> DiskFullError:
     return DiskFullError(
-        f"The disk of {folder} is full: {why}.",
+        f"Disk of {folder} is full: {reason}.",
         state=state,
-        hint=f"free some space on the disk of {folder}, then `anabranch dev up`",
+        command="anabranch dev up",
+        hint=f"Free space on the disk of {folder}, then start the brokers",
         folder=str(folder),
         **fields,
     )

@@ -1,10 +1,10 @@
-"""What can keep the embedded stack from coming up, each with its own code."""
+"""Errors of the embedded stack."""
 
 from __future__ import annotations
 
 from anabranch.errors import AnabranchError, ExitCode
 
-DATA_KEPT = "No process was started or stopped, and every topic's data are as they were."
+DATA_UNCHANGED = "No process was started or stopped. Topic data unchanged."
 
 
 class DiskFullError(AnabranchError):
@@ -21,7 +21,7 @@ class PortTakenError(AnabranchError):
 
 
 class StackBusyError(AnabranchError):
-    """Another command of ours is at work on the same stack."""
+    """Another `anabranch dev` command runs on the same stack."""
 
     code = "stack.busy"
     exit_code = ExitCode.CONFLICT
@@ -59,7 +59,7 @@ class BrokerStartTimeoutError(AnabranchError):
 
 
 class NotOurProcessError(AnabranchError):
-    """A broker of ours that another user started: it can be seen, not stopped."""
+    """The broker was started by another user, so it cannot be stopped."""
 
     code = "stack.not-permitted"
 

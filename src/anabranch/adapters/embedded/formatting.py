@@ -1,4 +1,4 @@
-"""Gives a broker's empty data folder its identity, with Kafka's own tool."""
+"""Formats a broker's empty data folder with Kafka's storage tool."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ TOOL_SECONDS = 120
 
 
 def new_cluster_id() -> str:
-    """A random id in Kafka's notation. Never with a leading dash, which tools take for an option."""
+    """A random cluster id. Never starts with a dash, which command-line tools read as an option."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         continue
     return text
 
 
 def format_data(layout: Layout, cluster_id: str, nodes: Sequence[int], java: Java, env: Mapping[str, str]) -> None:
-    """Format the folders of these brokers, side by side.
+    """Format the folders of these brokers in parallel. Raises FormatFailedError.
 
-    The tool rather than a meta.properties of our own: it also writes the feature levels (transactions,
-    the new group protocol), without which the same broker would behave like a much older one.
+    The tool also writes the feature levels (transactions, the new group protocol), without which the broker would
+    behave like an older version.
     """
     running = [(node, _start(layout, cluster_id, node, java, env)) for node in nodes]
     for node, tool in running:
         with tool:
-            said, _ = tool.communicate(timeout=TOOL_SECONDS)
+            output, _ = tool.communicate(timeout=TOOL_SECONDS)
         if tool.returncode != 0:
             raise FormatFailedError(
-                f"The data folder of broker {node} could not be formatted. Kafka's tool said:\n{said.strip()}",
-                state="No broker was started, and no folder that held data was written to.",
-                hint="mend what the tool complains of, then `anabranch dev up`",
+                f"Formatting the data folder of broker {node} failed. Output of Kafka's storage "
+                f"tool:\n{output.strip()}",
+                state="No broker was started. Folders with data were not changed.",
+                command="anabranch dev up",
+                hint="Fix the error that the tool reports, then start the brokers",
                 node=node,
             )
 

@@ -1,4 +1,4 @@
-"""Where the stack keeps its things below the project's state folder."""
+"""Paths of the embedded stack in the project's state folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Layout:
     folder: Path
-    """The state folder, absolute: it is part of how a broker's process is recognised."""
+    """The state folder, absolute: it is part of the mark by which a broker's process is found."""
 
     @property
     def state(self) -> Path:
@@ -21,8 +21,8 @@ class Layout:
 
     @property
     def kafka(self) -> Path:
-        """Configuration and data. Brokers run in it, so that their configuration needs no absolute path:
-        Kafka splits `log.dirs` at commas, and Java reads properties files as Latin-1."""
+        """Configuration and data; the working directory of brokers. Their configuration has relative paths only,
+        because Kafka splits `log.dirs` at commas and Java reads properties files as Latin-1."""
         return self.folder / "kafka"
 
     @property
@@ -40,12 +40,12 @@ class Layout:
         return self.kafka / f"broker-{node}"
 
     def identity(self, node: int) -> Path:
-        """Written last when a broker's data folder is formatted: there is data if and only if it exists."""
+        """Written last by formatting: the data folder is formatted if and only if this file exists."""
         return self.data(node) / "meta.properties"
 
     def log(self, node: int) -> Path:
         return self.logs / f"broker-{node}.log"
 
     def console(self, node: int) -> Path:
-        """What the JVM itself printed at its last start; the broker's own words are in `log`."""
+        """Output of the JVM at its last start; the broker writes to `log`."""
         return self.logs / f"broker-{node}.out"

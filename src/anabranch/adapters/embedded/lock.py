@@ -1,4 +1,4 @@
-"""One command at a time acts on a project's stack."""
+"""Ensures that one command at a time changes a project's stack."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from anabranch.adapters.embedded.errors import DATA_KEPT, StackBusyError
+from anabranch.adapters.embedded.errors import DATA_UNCHANGED, StackBusyError
 
 POLL_SECONDS = 0.1
 
 
 @contextmanager
 def exclusive(path: Path, patience: float, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the stack's lock. It goes with the process that held it, so a killed command leaves none behind."""
+    """Hold the stack's lock. The system releases it when the process ends. Raises StackBusyError after `patience` s."""
     with _open(path) as file:
         if not _try(file.fileno()):
-            say("another `anabranch dev` command is at work in this project; waiting for it …")
+            say("waiting for another `anabranch dev` command in this project …")
             _wait(file.fileno(), path, time.monotonic() + patience)
         yield
 
@@ -28,7 +28,7 @@ def _open(path: Path) -> IO[str]:
     try:
         return path.open("a+")
     except OSError:
-        # On a disk that has become read-only a broker must still be stoppable; reading suffices for the lock.
+        # On a disk that became read-only a broker must still be stoppable; an open file for reading can be locked.
         return path.open()
 
 
@@ -36,9 +36,10 @@ def _wait(descriptor: int, path: Path, deadline: float) -> None:
     while not _try(descriptor):
         if time.monotonic() > deadline:
             raise StackBusyError(
-                "Another `anabranch dev` command is still at work in this project.",
-                state=DATA_KEPT,
-                hint="wait for it to end, then look with `anabranch dev status`",
+                "Another `anabranch dev` command is still running in this project.",
+                state=DATA_UNCHANGED,
+                command="anabranch dev status",
+                hint="Wait for it to end",
                 lock=str(path),
             )
         time.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Free ports on loopback, and who holds one that is not free."""
+"""Chooses free ports on loopback, and finds the process that holds one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from anabranch.adapters.embedded.properties import HOST
 from anabranch.adapters.embedded.state import Ports
 
 POLL_SECONDS = 0.05
-DYING_SECONDS = 3.0
-"""A killed JVM is gone from the process list before its last thread has let go of its ports. Nobody holds them then."""
+RELEASE_SECONDS = 3.0
+"""A killed JVM may leave the process list before its last thread has released its ports."""
 
 
 def choose(brokers: int) -> tuple[Ports, ...]:
-    """Two ports for each broker, chosen by the system. All are held until the last is chosen, so that none repeats."""
+    """Two free ports per broker, chosen by the system. All stay bound until the last is chosen, so that none
+    repeats."""
     with ExitStack() as held:
         numbers = []
         for _ in range(2 * brokers):
@@ -31,7 +32,7 @@ def choose(brokers: int) -> tuple[Ports, ...]:
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As the broker does it: a connection of the former broker that is still winding down is no obstacle.
+        # As the broker does: connections of its predecessor in TIME_WAIT do not prevent binding.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -41,9 +42,9 @@ def is_free(port: int) -> bool:
 
 
 def refuse_taken(ports: Iterable[Ports]) -> None:
-    """Stop before anything is started if another process sits on a port that was remembered."""
+    """Raise PortTakenError if another process holds a recorded port."""
     for port in (number for pair in ports for number in (pair.client, pair.controller)):
-        deadline = time.monotonic() + DYING_SECONDS
+        deadline = time.monotonic() + RELEASE_SECONDS
         while not is_free(port):
             if holder(port) or time.monotonic() > deadline:
                 raise taken(port)
@@ -51,18 +52,19 @@ def refuse_taken(ports: Iterable[Ports]) -> None:
 
 
 def taken(port: int) -> PortTakenError:
-    who = holder(port)
+    port_holder = holder(port)
     return PortTakenError(
-        f"Port {port} on {HOST} belongs to this project's broker, but {who or 'another process'} holds it.",
-        state="Every topic's data are as they were.",
-        hint="stop that process, or let the broker move: `anabranch dev up --new-ports`",
+        f"Port {port} on {HOST} belongs to this project's broker, but {port_holder or 'another process'} holds it.",
+        state="Topic data unchanged.",
+        command="anabranch dev up --new-ports",
+        hint="Stop that process, or move the broker to new ports",
         port=port,
-        holder=who,
+        holder=port_holder,
     )
 
 
 def holder(port: int) -> str | None:
-    """The process on that port in words, if the system lets us know: other users' sockets may be hidden."""
+    """The process on that port as text; None if unknown (sockets of other users may be hidden)."""
     try:
         connections = psutil.net_connections(kind="tcp")
     except psutil.AccessDenied:

@@ -1,4 +1,4 @@
-"""Does a broker answer? Asked with a real client, so that a process that hangs is told from one that serves."""
+"""Checks with a Kafka client whether a broker answers, because a process may run and hang."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ START_SECONDS = 2.0
 
 
 def members(port: int, timeout: float) -> frozenset[int]:
-    """The brokers that take part in the cluster, as told by the one on this port. Empty if it does not answer."""
+    """The cluster's brokers as known by the one on this port. Empty if it does not answer."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient(
         {
             "bootstrap.servers": f"{HOST}:{port}",
-            "log_level": 0,  # a refused connection is an answer here, not something to print
+            "log_level": 0,  # a refused connection is expected here and not printed
             "reconnect.backoff.max.ms": 200,
             "socket.timeout.ms": max(10, int(timeout * 1000)),
         }

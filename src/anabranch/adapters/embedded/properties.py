@@ -1,4 +1,4 @@
-"""What a broker is told: its configuration and its log settings, as pure functions of the stack."""
+"""Configuration and log settings of a broker. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from anabranch.adapters.embedded.state import Stack
 
 HOST = "127.0.0.1"
-"""The only address ever bound, for clients and controllers alike: the embedded broker has no authentication."""
+"""The only address that is bound: the embedded broker has no authentication."""
 
 
 def broker_properties(stack: Stack, node: int) -> dict[str, str]:
-    """The configuration of one broker. Paths are relative to the folder that brokers run in."""
+    """The configuration of one broker. Paths are relative to its working directory."""
     broker = next(b for b in stack.brokers if b.node == node)
     replicas = min(3, len(stack.brokers))
     in_sync = 2 if replicas == 3 else 1
@@ -19,7 +19,7 @@ def broker_properties(stack: Stack, node: int) -> dict[str, str]:
     return {
         "process.roles": "broker,controller",
         "node.id": str(node),
-        # Voters by configuration, not by the metadata log, so that ports can be chosen anew without reformatting.
+        # Voters in the configuration instead of the metadata log, so that ports can change without reformatting.
         "controller.quorum.voters": voters,
         "listeners": f"CLIENT://{HOST}:{broker.ports.client},CONTROLLER://{HOST}:{broker.ports.controller}",
         "advertised.listeners": f"CLIENT://{HOST}:{broker.ports.client}",
@@ -46,19 +46,19 @@ def _replication(replicas: int, in_sync: int) -> dict[str, str]:
 
 def _embedded_use() -> dict[str, str]:
     return {
-        # A mistyped topic must fail, not appear.
+        # A misspelled topic name must fail instead of creating a topic.
         "auto.create.topics.enable": "false",
-        # Sample data carry old timestamps: with Kafka's seven days they would be deleted within minutes.
+        # Sample data has old timestamps: with Kafka's default of 7 days it would be deleted within minutes.
         "log.retention.ms": "-1",
         "group.initial.rebalance.delay.ms": "0",
-        # Fifty partitions each would only cost files and start-up time here.
+        # The default of 50 partitions each only costs files and start-up time here.
         "offsets.topic.num.partitions": "5",
         "transaction.state.log.num.partitions": "5",
         "share.coordinator.state.topic.num.partitions": "5",
-        # Kafka's 128 MB would be a quarter of the heap.
+        # Kafka's default of 128 MB is a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
-        # After a kill -9 the controller lets the broker in again only when its former session has run out:
-        # measured 5 s to be back with these, 15 s with Kafka's 9 s session.
+        # After SIGKILL the controller accepts the broker only when its former session has expired: measured 5 s with
+        # these settings, 15 s with Kafka's default session of 9 s.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     }
@@ -83,12 +83,12 @@ def log4j_properties() -> dict[str, str]:
         "appender.file.strategy.max": "3",
         "rootLogger.level": "warn",
         "rootLogger.appenderRef.file.ref": "file",
-        # One line at each start and stop, so that the log tells when the broker was there.
+        # One line at each start and stop, so that the log shows when the broker ran.
         "logger.lifecycle.name": "kafka.server.KafkaRaftServer",
         "logger.lifecycle.level": "info",
     }
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """A Java properties file. All values are ours and plain ASCII without backslashes, so nothing is escaped."""
+    """A Java properties file. All values are ASCII without backslashes, so nothing is escaped."""
     return "".join(f"{key}={value}\n" for key, value in properties.items())

@@ -1,4 +1,4 @@
-"""The stack's memory between commands: which brokers, which ports, which processes."""
+"""The recorded state of the stack: brokers, ports and processes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from anabranch.adapters.embedded.errors import StackStateUnreadableError
+from anabranch.adapters.processes import Process
 from anabranch.project.atomic_write import atomic_write
 
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process as it was when we started it. The start time tells it from a later one with the same pid."""
-
-    pid: int
-    started: float
-    """Seconds since the epoch, by the system's process table."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,7 @@ class Broker:
     node: int
     ports: Ports
     process: Process | None = None
-    """Set from the moment it is started until `down`: a record without a living process is a broker that died."""
+    """Set from start until `down`: a recorded process that does not run is a broker that died."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,11 @@ class Stack:
 
     def with_ports(self, ports: tuple[Ports, ...]) -> Stack:
         moved = zip(self.brokers, ports, strict=True)
-        return replace(self, brokers=tuple(replace(broker, ports=chosen) for broker, chosen in moved))
+        return replace(self, brokers=tuple(replace(broker, ports=pair) for broker, pair in moved))
 
 
 def load(path: Path) -> Stack | None:
-    """What was saved, or None if nothing ever was."""
+    """The saved stack, or None. Raises StackStateUnreadableError."""
     try:
         return _stack(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -64,7 +56,7 @@ def save(path: Path, stack: Stack) -> None:
 
 
 def write_document(path: Path, document: Mapping[str, object]) -> None:
-    """Write the whole file or leave the former one: a crash at any point shows one of the two."""
+    """Replace the file atomically."""
     atomic_write(path, json.dumps(document, indent=2))
 
 
@@ -92,8 +84,9 @@ def _broker(row: object) -> Broker:
 
 def _unreadable(path: Path) -> StackStateUnreadableError:
     return StackStateUnreadableError(
-        f"{path} is not something this version of Anabranch wrote.",
-        state="Brokers and their data are as they were.",
-        hint=f"remove {path} and run `anabranch dev up`: the brokers are found again by their data",
+        f"State file {path} is not readable, or was written by another version of Anabranch.",
+        state="Brokers and data unchanged.",
+        command=f"rm {path} && anabranch dev up",
+        hint="Remove the file: brokers are found again by their data folders",
         path=str(path),
     )

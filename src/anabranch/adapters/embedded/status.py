@@ -1,4 +1,4 @@
-"""How the stack is: what `dev status` shows, as frozen values."""
+"""The status of the stack, as shown by `dev status`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class BrokerState(str, Enum):
     RUNNING = "running"
     STOPPED = "stopped"
     DIED = "died"
-    """Killed or crashed: it was started and not taken down, and its process is gone."""
+    """Crashed or killed: it was started and not stopped by `dev down`, and its process has ended."""
     UNRESPONSIVE = "unresponsive"
-    """The process is there, and it does not answer as a member of the cluster."""
+    """The process runs but does not answer as a member of the cluster."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class StackStatus:
         }
 
 
-def judge(*, recorded: bool, process: bool, answers: bool) -> BrokerState:
-    """The state of one broker from the three things that can be seen."""
+def broker_state(*, recorded: bool, process: bool, answers: bool) -> BrokerState:
+    """The state of one broker: whether a start is recorded, its process runs, and it answers."""
     if process:
         return BrokerState.RUNNING if answers else BrokerState.UNRESPONSIVE
     return BrokerState.DIED if recorded else BrokerState.STOPPED

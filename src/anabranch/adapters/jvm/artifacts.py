@@ -1,4 +1,4 @@
-"""The jars we run, pinned by checksum: listed in artifacts.json, fetched once, used offline ever after."""
+"""The jars of Kafka and Spark, pinned by checksum in artifacts.json, downloaded once and cached."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from anabranch.errors import AnabranchError
 LOCK = Path(__file__).with_name("artifacts.json")
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Called with a file name and its size; yields a function that is told of the bytes as they come."""
+"""Called with a file name and its size; yields a function to call with the number of bytes received."""
 
-_UNTOUCHED = "No jar was replaced, and nothing was started."
+_STATE = "No jar was replaced and no process was started."
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """One jar: its Maven coordinates, and what its bytes must be."""
+    """One jar: Maven coordinates, checksum and size."""
 
     coordinate: str
-    """group:artifact:version, with :classifier after it where there is one."""
+    """group:artifact:version[:classifier]"""
     sha256: str
     size: int
 
@@ -54,7 +54,7 @@ def bundles() -> tuple[str, ...]:
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where jars are kept between projects: ANABRANCH_CACHE, or `anabranch` in the user's cache folder."""
+    """The folder shared by all projects: ANABRANCH_CACHE, or `anabranch` in the user's cache folder."""
     env = os.environ if environment is None else environment
     if env.get("ANABRANCH_CACHE"):
         return Path(env["ANABRANCH_CACHE"])
@@ -62,9 +62,9 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 class ArtifactCache:
-    """A folder of verified jars. A jar is moved into it only after its checksum agreed.
+    """A folder of verified jars. A jar is moved into it only after its checksum was verified.
 
-    `repositories` are Maven repositories by name, asked in order; None for the public one.
+    `repositories` are Maven repositories by name, tried in order; None for Maven Central.
     """
 
     def __init__(self, folder: Path | None = None, repositories: Mapping[str, str] | None = None) -> None:
@@ -78,13 +78,13 @@ class ArtifactCache:
         return [a for a in artifacts if not self.path(a).is_file()]
 
     def corrupt(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
-        """Jars that are here but whose bytes are not the locked ones (a failing disk, a meddling hand)."""
+        """Cached jars with a wrong checksum."""
         return [a for a in artifacts if self.path(a).is_file() and digest(self.path(a)) != a.sha256]
 
     def fetch(self, artifacts: Sequence[Artifact], progress: Progress | None = None) -> list[Path]:
-        """Paths of all these jars, downloading what is missing. Needs no network when nothing is."""
+        """Paths of these jars, after downloading missing ones. Needs no network if all are cached."""
         for artifact in self.missing(artifacts):
-            self._download(artifact, progress or _silent)
+            self._download(artifact, progress or _no_progress)
         return [self.path(a) for a in artifacts]
 
     def _download(self, artifact: Artifact, progress: Progress) -> None:
@@ -104,16 +104,18 @@ class ArtifactCache:
                 fetched = maven.resolver.download(component.artifact(*classifier))
             except (OSError, RuntimeError) as error:
                 raise ArtifactUnavailableError(
-                    f"{artifact.coordinate} could not be downloaded.",
-                    state=_UNTOUCHED,
-                    hint="check the network (or the proxy in HTTPS_PROXY) and run `anabranch dev fetch` again",
+                    f"Download of {artifact.coordinate} failed.",
+                    state=_STATE,
+                    command="anabranch dev fetch",
+                    hint="Check the network, or the proxy in HTTPS_PROXY, then download again",
                     coordinate=artifact.coordinate,
                 ) from error
             if fetched is None or digest(fetched) != artifact.sha256:
                 raise ArtifactCorruptError(
-                    f"{artifact.coordinate} was downloaded, but its checksum is not the locked one.",
-                    state=_UNTOUCHED,
-                    hint="run `anabranch dev fetch` again; if it persists, do not trust the repository in use",
+                    f"Checksum mismatch of {artifact.coordinate}: the downloaded jar is not the pinned one.",
+                    state=_STATE,
+                    command="anabranch dev fetch",
+                    hint="Download again; if the checksum still differs, do not use this repository",
                     coordinate=artifact.coordinate,
                     expected=artifact.sha256,
                 )
@@ -131,6 +133,6 @@ def digest(path: Path) -> str:
 
 
 @contextmanager
-def _silent(_name: str, _size: int) -> Iterator[Callable[[int], None]]:
+def _no_progress(_name: str, _size: int) -> Iterator[Callable[[int], None]]:
     with nullcontext():
         yield lambda _bytes: None

@@ -1,4 +1,4 @@
-"""Finds the Java that brokers and Spark run on, or says how to install one."""
+"""Finds the Java for brokers and Spark, or names the command that installs one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 SUPPORTED = (17, 21)
-"""What Spark 4 and Kafka 4 both run on."""
+"""Versions that both Spark 4 and Kafka 4 support."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """What JAVA_HOME would be, links followed."""
+        """The value for JAVA_HOME, with links resolved."""
         return self.executable.resolve().parent.parent
 
 
@@ -37,26 +37,32 @@ class JavaUnsupportedError(AnabranchError):
 
 
 def install_command(platform: str = sys.platform) -> str:
-    """The one command that puts a suitable Java on this kind of machine."""
+    """The command that installs a supported Java on this platform."""
     if platform == "darwin":
         return "brew install openjdk@17"
     return "sudo apt-get install -y openjdk-17-jre-headless"
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java of JAVA_HOME, or else the first on the PATH; refused unless it is a supported version."""
+    """The Java of JAVA_HOME, otherwise the first on the PATH.
+
+    Raises JavaMissingError, or JavaUnsupportedError for another version than 17 or 21.
+    """
     env = os.environ if environment is None else environment
     home = Path(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None
     found = str(home / "bin" / "java") if home else shutil.which("java", path=env.get("PATH", ""))
     if found is None or not Path(found).exists():
-        place = f"JAVA_HOME is {home}, and there is no bin/java below it" if home else "there is no java on the PATH"
-        raise JavaMissingError(f"Java 17 or 21 is needed, and {place}.", state=NOTHING_CHANGED, hint=install_command())
+        place = f"JAVA_HOME={home} has no bin/java" if home else "java is not on the PATH"
+        raise JavaMissingError(
+            f"Java not found: {place}. Java 17 or 21 is required.", state=NOTHING_CHANGED, command=install_command()
+        )
     major = _major(Path(found))
     if major not in SUPPORTED:
         raise JavaUnsupportedError(
-            f"Java 17 or 21 is needed, and {found} is {f'Java {major}' if major else 'not a Java we can read'}.",
+            f"{found} is {f'Java {major}' if major else 'of an unknown version'}. Java 17 or 21 is required.",
             state=NOTHING_CHANGED,
-            hint=f"{install_command()}, and point JAVA_HOME at it",
+            command=install_command(),
+            hint="Install Java 17 or 21 and set JAVA_HOME to it",
             found=found,
             major=major,
         )
@@ -65,8 +71,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 def _major(executable: Path) -> int | None:
     try:
-        said = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        output = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    version = re.search(r'version "(?:1\.)?(\d+)', output.stderr + output.stdout)
     return int(version.group(1)) if version else None

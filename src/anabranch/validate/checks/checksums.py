@@ -1,4 +1,4 @@
-"""Checksums: which buckets hold other rows than before, and the digest of all staged rows. Information, no verdict."""
+"""Checksums: the buckets whose rows changed, and the digest of all staged rows. Always passes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.validate.result import CheckInput, CheckOutcome, Result, counted
 
 
 def changed_buckets(base: Side, staged: Side) -> tuple[int, ...]:
-    """The numbers of the buckets whose rows are not the same multiset, in order."""
+    """The numbers of the buckets with different multisets of rows, in order."""
     every = base.buckets.keys() | staged.buckets.keys()
     return tuple(sorted(number for number in every if base.buckets.get(number) != staged.buckets.get(number)))
 

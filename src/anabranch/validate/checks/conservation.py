@@ -1,4 +1,4 @@
-"""Conservation: every offset of the plan has one fate, the sums agree, and the rows written are the rows staged."""
+"""Conservation: every offset of the plan has one fate, the sums agree, and all written rows are staged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anabranch.validate.result import CheckInput, Result, counted, passed_if
 def check(evidence: CheckInput) -> Sequence[Result]:
     sums = total(account.total for account in evidence.accounts)
     if evidence.plan.strategy.whole_table:
-        # Rows written replace rows that were there: how many a state has says nothing about how many were written.
+        # Written rows replace existing ones, so the number of staged rows does not show how many were written.
         return (_offsets(evidence, sums),)
     return (_offsets(evidence, sums), _rows(evidence, sums))
 
@@ -21,9 +21,9 @@ def _offsets(evidence: CheckInput, sums: Account) -> Result:
     imbalances = conservation(evidence.accounts, evidence.plan.slices)
     found = [f"{counted(sums.offsets, 'offset')} accounted for"]
     if imbalances:
-        found.append(f"{counted(len(imbalances), 'reason')} why the sums don't agree")
+        found.append(counted(len(imbalances), "imbalance"))
     if sums.lost:
-        # Conserved on paper, yet the range can't be complete: promoting it would delete what nobody can replay.
+        # The sums agree, but the range is incomplete: a promotion would delete rows that cannot be replayed.
         found.append(f"{counted(sums.lost, 'offset')} lost to retention")
     planned = sum(slice_.width for slice_ in evidence.plan.slices)
     return Result(
@@ -40,6 +40,6 @@ def _rows(evidence: CheckInput, sums: Account) -> Result:
     return Result(
         "rows written",
         passed_if(staged == sums.rows),
-        f"{counted(sums.rows, 'row')}, by the ledger",
+        f"{counted(sums.rows, 'row')} by the ledger",
         f"{counted(staged, 'row')} in staging",
     )

@@ -1,4 +1,4 @@
-"""Control: what the corrected code changes, apart from what production's own code would make otherwise by now."""
+"""Control: separates what the corrected code changes from what differs between production and its own code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _complete(evidence: CheckInput, charges: DiffAttribution) -> Result:
     return Result(
         "control replayed",
         passed_if(not imbalances),
-        f"{counted(len(evidence.plan.slices), 'slice')}, each once, by the code {(evidence.plan.control or '')[:12]}",
-        "so it is" if not imbalances else f"{counted(len(imbalances), 'reason')} why the sums don't agree",
+        f"{counted(len(evidence.plan.slices), 'slice')}, each once, with code {(evidence.plan.control or '')[:12]}",
+        "all slices, sums agree" if not imbalances else counted(len(imbalances), "imbalance"),
         tuple({"where": each.where, "what": each.what} for each in imbalances[:SAMPLE]),
     )
 
@@ -33,8 +33,8 @@ def _fix(charges: DiffAttribution) -> Result:
     return Result(
         "changed by the fix",
         CheckOutcome.PASSED if fix else CheckOutcome.WARNED,
-        "rows that production has as its code makes them, and the corrected code makes otherwise",
-        unit(charges, fix) if fix else "none: the corrected code makes the same rows",
+        "rows where production equals the control and the corrected code differs",
+        unit(charges, fix) if fix else "none: the corrected code gives the same rows",
         pairs=charges.fix,
         sides=("control", "after"),
     )
@@ -42,16 +42,16 @@ def _fix(charges: DiffAttribution) -> Result:
 
 def _noise(charges: DiffAttribution) -> Result:
     total = charges.total
-    found = "none: production is what its code makes of these offsets"
+    found = "none: production equals the control"
     if total.noise:
-        # A promotion replaces the range: what was put right by hand goes with what was wrong.
-        found = f"{unit(charges, total.noise)}; not charged to the fix, and replaced by a promotion all the same"
+        # A promotion replaces the range, including rows that were corrected by hand.
+        found = f"{unit(charges, total.noise)}; not attributed to the fix; a promotion replaces them too"
         if total.both:
-            found += f"; of these the corrected code changes {total.both:,} too"
+            found += f"; the corrected code also changes {total.both:,} of them"
     return Result(
         "noise floor",
         CheckOutcome.WARNED if total.noise else CheckOutcome.PASSED,
-        "rows that production has otherwise than its own code makes them",
+        "rows where production differs from the control",
         found,
         pairs=charges.noise,
         sides=("production", "control"),

@@ -1,4 +1,4 @@
-"""Rows: as many as the contract expects, and how many in each bucket before and after."""
+"""Row counts: the expected total, and the counts per bucket before and after."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anabranch.validate.measures import SAMPLE, Checksum
 from anabranch.validate.result import CheckInput, CheckOutcome, Result, counted, passed_if
 
 BIG = Fraction(1, 5)
-"""A bucket whose rows differ by more than this share of what it had is pointed out."""
+"""A bucket whose row count changes by more than this share is reported."""
 
 
 def check(evidence: CheckInput) -> Sequence[Result]:
@@ -24,7 +24,7 @@ def _expected(evidence: CheckInput) -> Sequence[Result]:
     if expect is None:
         return ()
     staged = evidence.measures.staged.total.rows
-    # Exact, since a tolerance of 0.1% of ten million rows must not hang on the last bit of a float.
+    # Exact arithmetic: a tolerance of 0.1% of ten million rows must not depend on float rounding.
     allowed = expect.rows * Fraction(expect.tolerance).limit_denominator(10**8)
     off = abs(staged - expect.rows)
     within = f" ± {float(expect.tolerance) * 100:g}%" if expect.tolerance else ""
@@ -40,12 +40,12 @@ def _expected(evidence: CheckInput) -> Sequence[Result]:
 
 def _per_bucket(evidence: CheckInput, grain: Grain) -> Result:
     base, staged, charges = evidence.measures.base, evidence.measures.staged, evidence.measures.charges
-    # With a control, what production has lost or doubled by itself is not held against the fix.
-    like = base if charges is None else charges.control
+    # With a control, rows that production lost or duplicated do not count as changed by the fix.
+    reference = base if charges is None else charges.control
     side = "before" if charges is None else "control"
     changes = []
-    for number in sorted(like.buckets.keys() | staged.buckets.keys()):
-        before = like.buckets.get(number, Checksum()).rows
+    for number in sorted(reference.buckets.keys() | staged.buckets.keys()):
+        before = reference.buckets.get(number, Checksum()).rows
         after = staged.buckets.get(number, Checksum()).rows
         if abs(after - before) > BIG * before:
             changes.append((number, before, after))
@@ -57,7 +57,7 @@ def _per_bucket(evidence: CheckInput, grain: Grain) -> Result:
     return Result(
         f"rows per {grain.value}",
         CheckOutcome.WARNED if changes else CheckOutcome.PASSED,
-        f"about as many as {side if charges is None else f'the {side} has'} in every {grain.value}",
+        f"within {float(BIG):.0%} of {'the base' if charges is None else 'the control'} in every {grain.value}",
         found,
         tuple(
             {grain.value: instant_text(beginning(grain, number)), side: before, "after": after}

@@ -1,4 +1,4 @@
-"""Keys: no two staged rows have the same."""
+"""Keys: no two staged rows have the same key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def check(evidence: CheckInput) -> Sequence[Result]:
     if duplicates is None:
         return ()
     keys = ", ".join(duplicates.keys)
-    expected = f"every row has its own {keys}"
+    expected = f"unique {keys} in every row"
     if duplicates.unknown:
         found = f"the table has no column {', '.join(duplicates.unknown)}"
         return (Result("keys", CheckOutcome.FAILED, expected, found),)
     if not duplicates.count:
-        return (Result("keys", CheckOutcome.PASSED, expected, "so it is"),)
-    found = f"{counted(duplicates.count, 'key is', 'keys are')} there more than once"
+        return (Result("keys", CheckOutcome.PASSED, expected, "no duplicates"),)
+    found = f"{counted(duplicates.count, 'duplicate key')}"
     return (Result("keys", CheckOutcome.FAILED, expected, found, duplicates.sample),)

@@ -1,4 +1,4 @@
-"""Late events: what live dropped and the replay has is told by itself, and not left to be found in the differences."""
+"""Late events: reports the events that live dropped as late, separately from other differences."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def check(evidence: CheckInput) -> Sequence[Result]:
     late = sum((account.late for account in evidence.accounts), LateEvents())
     found = f"{counted(late.count, 'event')} that live dropped as late" if late.count else "none"
     if evidence.plan.strategy is Strategy.STREAM:
-        # The replay has dropped them too: the rows agree, and yet somebody may want to have them.
+        # The replay dropped them too, so the rows agree; they are listed for information.
         return (
-            Result(NAME, CheckOutcome.PASSED, "what live dropped and so did the replay, by name", found, _rows(late)),
+            Result(NAME, CheckOutcome.PASSED, "events that live and the replay dropped are listed", found, _rows(late)),
         )
     if late.untold:
-        found += f"; of {counted(late.untold, 'event')} nobody can tell, since live's commits have expired"
+        found += f"; unknown for {counted(late.untold, 'event')}, because live's commits have expired"
     return (
         Result(
             NAME,
             CheckOutcome.WARNED if late.count or late.untold else CheckOutcome.PASSED,
-            "what live dropped and the replay takes in, by name",
+            "events that live dropped and the replay includes are listed",
             found,
             _rows(late),
         ),

@@ -1,4 +1,4 @@
-"""Nulls: nothing is missing in the columns that the contract or the table requires."""
+"""Nulls: the columns that the contract or the table requires have no nulls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def check(evidence: CheckInput) -> Sequence[Result]:
     if not nulls.counts and not nulls.unknown:
         return ()
     missing = {column: count for column, count in nulls.counts.items() if count}
-    found = [f"{counted(count, 'row')} without {column}" for column, count in missing.items()]
+    found = [f"{counted(count, 'row')} with null {column}" for column, count in missing.items()]
     found += [f"the table has no column {column}" for column in nulls.unknown]
     return (
         Result(
             "nulls",
             passed_if(not found),
-            f"a value in every row for {', '.join((*nulls.counts, *nulls.unknown))}",
-            "; ".join(found) or "none missing",
+            f"no null in {', '.join((*nulls.counts, *nulls.unknown))}",
+            "; ".join(found) or "no nulls",
             nulls.sample,
         ),
     )

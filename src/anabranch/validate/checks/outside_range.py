@@ -1,4 +1,4 @@
-"""Range: outside of it, staging is the base, file by file, so no row there was added, changed or lost."""
+"""Outside the range staging has the same files as the base, so no row there was added, changed or lost."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from anabranch.validate.result import CheckInput, Result, counted, passed_if
 
 def check(evidence: CheckInput) -> Sequence[Result]:
     if evidence.plan.strategy.whole_table:
-        return ()  # there is no outside
+        return ()  # the range is the whole table
     strays = evidence.measures.strays
     return (
         Result(
             "outside the range",
             passed_if(not strays.count),
             "the same files as the base",
-            f"{counted(strays.count, 'file')} added or taken away" if strays.count else "the same files",
+            f"{counted(strays.count, 'file')} added or removed" if strays.count else "the same files",
             tuple(
-                {"file": each.path, "what": "added" if each.added else "taken away", "rows": each.rows}
+                {"file": each.path, "what": "added" if each.added else "removed", "rows": each.rows}
                 for each in strays.sample
             ),
         ),

@@ -1,4 +1,4 @@
-"""Quarantine: what was set aside is within the cap, and is really there to be looked at."""
+"""Quarantine: the number of quarantined records is within the cap, and the quarantine table has all of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from anabranch.validate.result import CheckInput, CheckOutcome, Result, counted
 
 def check(evidence: CheckInput) -> Sequence[Result]:
     cap = evidence.pipeline.spec.quarantine.max_records
-    aside = total(account.total for account in evidence.accounts).quarantined
-    there = evidence.measures.quarantined
-    found = counted(aside, "record") if aside else "none"
-    outcome = CheckOutcome.WARNED if aside else CheckOutcome.PASSED
-    if there.records > aside:
-        found += f" by the ledger, and {there.records:,} in the quarantine table"
+    quarantined = total(account.total for account in evidence.accounts).quarantined
+    in_table = evidence.measures.quarantined
+    found = counted(quarantined, "record") if quarantined else "none"
+    outcome = CheckOutcome.WARNED if quarantined else CheckOutcome.PASSED
+    if in_table.records > quarantined:
+        found += f" by the ledger, and {in_table.records:,} in the quarantine table"
         outcome = CheckOutcome.WARNED
-    if there.records < aside:
-        # Neither in the target nor in quarantine: nobody could ever repair them.
-        found += f" by the ledger, but {there.records:,} in the quarantine table"
+    if in_table.records < quarantined:
+        # Neither in the target nor in the quarantine table: these records would be lost.
+        found += f" by the ledger, but {in_table.records:,} in the quarantine table"
         outcome = CheckOutcome.FAILED
-    if aside > cap:
+    if quarantined > cap:
         outcome = CheckOutcome.FAILED
-    return (Result("quarantine", outcome, f"at most {counted(cap, 'record')} set aside", found, there.sample),)
+    return (Result("quarantine", outcome, f"at most {counted(cap, 'record')} quarantined", found, in_table.sample),)

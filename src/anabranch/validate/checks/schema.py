@@ -1,4 +1,4 @@
-"""Schema: staged columns are the target's columns, in the same order, and the target's have not changed since."""
+"""Schema: staging has the target's columns in the same order, and these have not changed since the plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _since_plan(evidence: CheckInput) -> Result:
         "schema since the plan",
         passed_if(same),
         f"digest {pinned[:12]}",
-        "unchanged" if same else f"digest {measures.schema[:12]}: the target's columns were changed meanwhile",
+        "unchanged" if same else f"digest {measures.schema[:12]}: the target's columns have changed",
         () if same else _differing(measures.base.columns, measures.head, "now"),
     )
 

@@ -17,7 +17,7 @@ def check(evidence: CheckInput) -> Sequence[Result]:
         return (Result("known records", CheckOutcome.WARNED, expected, "the file has no records"),)
     found = [f"{spots.expected - spots.missed:,} of {counted(spots.expected, 'record')} found"]
     if spots.problems:
-        found.append(f"{counted(len(spots.problems), 'line')} could not be looked for")
+        found.append(f"{counted(len(spots.problems), 'line')} could not be checked")
     return (
         Result(
             "known records",

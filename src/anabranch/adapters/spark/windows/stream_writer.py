@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.adapters.checkpoints.log import begin_batch, notes_of
+from anabranch.adapters.checkpoints.log import begin_batch, batch_metadata
 from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.adapters.spark.decode.decode import REASON, TOMBSTONE, bad_of
 from anabranch.adapters.spark.ports import ReadSlice
@@ -130,7 +130,7 @@ class StreamWriter:
         """Run the plan's slice of this number as a batch of the stream."""
         job, source = self.steps.job, self.steps.source
         slice_, batch, topic = job.plan.slices[number], self.stream.batch(number), job.plan.source.topic
-        notes = notes_of(checkpoint, batch - 1) if batch else first_notes(job.spark)
+        notes = batch_metadata(checkpoint, batch - 1) if batch else first_notes(job.spark)
         ends = {partition: end for partition, (_, end) in slice_.offsets.items()}
         begin_batch(checkpoint, batch, topic, ends, self._closes(slice_), notes)
         records = stream_of(job.spark, job.kafka, topic, ends, job.client_id, source.meter.rate)

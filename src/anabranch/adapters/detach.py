@@ -1,7 +1,7 @@
-"""Started as a script: runs a command as nobody's child, prints its pid and ends.
+"""Run as a script: starts a command detached from the caller, prints its pid and exits.
 
-The broker must outlive the command that started it, and must not stay behind as a zombie of a longer-lived one;
-so the process in between ends at once. Arguments: the file for the command's output, then the command.
+The command must outlive its starter, and must not become a zombie of a long-lived one. Because this script exits at
+once, the command is adopted by init. Arguments: the file for the command's output, then the command.
 """
 
 import subprocess
