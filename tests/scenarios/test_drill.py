@@ -15,7 +15,7 @@ from anabranch.app.drill import build_drill
 from anabranch.cli.main import main
 from anabranch.contract.load import load_pipelines
 from anabranch.readiness.drill import Drill
-from anabranch.readiness.drill_report import DrillReport, history
+from anabranch.readiness.drill_report import DrillReport, drill_history
 from anabranch.runs.run import RangeHeldError
 from anabranch.runs.states import Event, State
 from tests.scenarios.backfills import JUNE, NOW, Onlooker
@@ -116,7 +116,7 @@ def test_what_a_drill_that_died_has_left_is_cleared_away_by_the_next(
     proof = figures(report, "caught up")
     assert (proof["same_code"], proof["rows"]["changed"]) == (False, True)
     shop.require(shop.former())
-    [kept] = history(shop.store.reader, "orders")
+    [kept] = drill_history(shop.store.reader, "orders")
     assert kept.found == json.loads(json.dumps(report.document()))
     assert main(["drill", "history", "orders", "--project", str(shop.project_context.folder), "-o", "json"]) == 0
     assert [each["run"] for each in json.loads(capsys.readouterr().out)] == [report.run]

@@ -95,14 +95,14 @@ def history(
 
     from anabranch.app.project_context import open_project
     from anabranch.live.pipelines import find_pipeline
-    from anabranch.readiness.drill_report import history as drills
+    from anabranch.readiness.drill_report import drill_history
     from anabranch.runs.canonical import instant_text
 
     project_context = open_project(project, context)
     find_pipeline(project_context.loaded, pipeline)
     now = datetime.now(timezone.utc)
     with project_context.store(create=False) as store:
-        kept = drills(store.reader, pipeline)
+        kept = drill_history(store.reader, pipeline)
     document = [
         {
             "at": instant_text(each.at),

@@ -83,7 +83,9 @@ class GateMeasures:
         match kind:
             case compatibility.KIND:
                 probes, left = self.probes.try_cluster()
-                found = compatibility.document_of(probes, left, user=self.probes.user, topic=self.plan.source.topic)
+                found = compatibility.compatibility_document(
+                    probes, left, user=self.probes.user, topic=self.plan.source.topic
+                )
                 return self._record(kind, found, now + compatibility.LIFETIME)
             case storage_path.KIND:
                 return self._record(kind, self.probes.storage().document(), now + storage_path.LIFETIME)
@@ -100,7 +102,7 @@ class GateMeasures:
         tried = [each for sample in samples for records in sample.values() for each in records]
         bad = [BadRecord(each.partition, each.offset, each.flaw) for each in tried if each.flaw is not None]
         wanted = sum(map(len, places))
-        return schema.document_of(len(tried), bad, wanted, wanted - sum(map(len, samples)))
+        return schema.schema_document(len(tried), bad, wanted, wanted - sum(map(len, samples)))
 
     def _rehearse_rollback(self) -> dict[str, Any]:
         name = self.run or f"gates-{self.plan.hash[:12]}"

@@ -118,7 +118,7 @@ def answer(seen: Exercise) -> DrillReport:
     return DrillReport(seen.plan.pipeline, seen.run, answers, _recovery(seen))
 
 
-def history(reader: RunReader, pipeline: str) -> Sequence[Evidence]:
+def drill_history(reader: RunReader, pipeline: str) -> Sequence[Evidence]:
     """Every drill of the pipeline, the oldest first."""
     found = map(read_evidence, reader.audit(action=f"{ACTION}{KIND}"))
     return [each for each in found if each.subject == f"pipeline/{pipeline}"]

@@ -13,7 +13,16 @@ from anabranch.gates.colour import Colour, worst
 from anabranch.project.quantities import roughly
 from anabranch.project.sections.topic_classes import TopicClasses
 from anabranch.readiness.topic_classes import Classified, TopicClass, classify
-from anabranch.readiness.topic_retention import Keeping, KeptTopic, Limit, Promise, growth, oldest, promise, reach
+from anabranch.readiness.topic_retention import (
+    Keeping,
+    KeptTopic,
+    Limit,
+    Promise,
+    growth,
+    oldest,
+    promise,
+    replay_reach,
+)
 from anabranch.runs.canonical import instant_text
 
 WATCHED = timedelta(days=7)
@@ -39,7 +48,7 @@ class TopicVerdict:
 
     @property
     def reach(self) -> timedelta | None:
-        return reach(self.topic)
+        return replay_reach(self.topic)
 
     @property
     def oldest(self) -> datetime | None:
@@ -98,7 +107,7 @@ def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterab
 def _judge_known(
     topic: KeptTopic, classified: Classified, found: Promise, keeping: Keeping, *, unsure: bool
 ) -> TopicVerdict:
-    needs, back = classified.needs.total, reach(topic)
+    needs, back = classified.needs.total, replay_reach(topic)
     demand = f"{classified.topic_class.value} demands {roughly(needs)}"
 
     def judged(colour: Colour, words: str, to_green: str = "", more: int | None = None) -> TopicVerdict:

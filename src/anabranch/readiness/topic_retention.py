@@ -89,7 +89,7 @@ def oldest(topic: KeptTopic) -> datetime | None:
     return EPOCH + timedelta(milliseconds=max(lost)) if lost else None
 
 
-def reach(topic: KeptTopic) -> timedelta | None:
+def replay_reach(topic: KeptTopic) -> timedelta | None:
     """How far back a replay of all partitions can go today; None: to the beginning of the topic."""
     cut = [each for each in (topic.partitions or {}).values() if each.earliest > 0]
     if any(each.first is None for each in cut):

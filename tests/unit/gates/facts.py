@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.unit.plan.world import World, hourly
 
-from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome, document_of
+from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome, compatibility_document
 from anabranch.gates.checks.observability import METRICS
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.gates.checks.storage_path import StoragePath
@@ -39,7 +39,7 @@ def probes(*changed: Probe) -> dict[str, Any]:
     """All operations work but these."""
     others = {each.operation: each for each in changed}
     found = [others.get(each, Probe(each, ProbeOutcome.WORKS)) for each in Operation]
-    return document_of(found, [], user="anonymous", topic="shop.orders")
+    return compatibility_document(found, [], user="anonymous", topic="shop.orders")
 
 
 def evidence(kind: str, found: dict[str, Any], age: timedelta = HOUR) -> Evidence:

@@ -76,7 +76,7 @@ class Probe:
         }
 
 
-def document_of(probes: Iterable[Probe], left: Iterable[str], *, user: str, topic: str) -> dict[str, Any]:
+def compatibility_document(probes: Iterable[Probe], left: Iterable[str], *, user: str, topic: str) -> dict[str, Any]:
     """As evidence. `left` names what the probes could not remove."""
     return {"user": user, "topic": topic, "probes": [each.document() for each in probes], "left_behind": list(left)}
 

@@ -30,7 +30,7 @@ class BadRecord:
         return {"partition": self.partition, "offset": self.offset, "reason": self.reason}
 
 
-def document_of(sampled: int, bad: list[BadRecord], places: int, unread: int) -> dict[str, Any]:
+def schema_document(sampled: int, bad: list[BadRecord], places: int, unread: int) -> dict[str, Any]:
     """As evidence. Of bad records it has the offset and the reason, never the content."""
     return {
         "sampled": sampled,
