@@ -88,7 +88,7 @@ MIDWAY = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
-TURN_SECONDS = 60
+LIVE_PAUSE_SECONDS = 60
 """How long live is asked to wait, where each of its commits has to be replayed before a promotion."""
 
 
@@ -379,7 +379,7 @@ class BackfillRun:
         try:
             snapshot = self._promote_in_rounds(lease, watch, now)
         except BaseException:
-            with suppress(Exception):  # what failed is the error to report; the turn ends by itself
+            with suppress(Exception):  # what failed is the error to report; the pause ends by itself
                 self.target.release_live_pause(self.run_id)
             raise
         self.target.release_live_pause(self.run_id)
@@ -431,7 +431,7 @@ class BackfillRun:
             return 0
         if number:
             # The first round may take long. After it there is little left, and live can wait for that.
-            self.target.request_live_pause(self.run_id, round(time.time()) + TURN_SECONDS)
+            self.target.request_live_pause(self.run_id, round(time.time()) + LIVE_PAUSE_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
         self._replay_missed(lease, watch, slices)
         require_accepted(self.validate(lease, now, watch.phase))
