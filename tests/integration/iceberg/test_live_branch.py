@@ -1,4 +1,4 @@
-"""Live's branch on a real table: main follows only what it was merged onto, and a promotion gets its turn."""
+"""Live's branch on a real table: main follows only what it was merged onto, and pauses where promotion asks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from anabranch.adapters.iceberg.live_branch import LONGEST_PAUSE, LiveBranch
-from anabranch.adapters.iceberg.refs import head_of
+from anabranch.adapters.iceberg.refs import head_of, is_pause_tag
 from anabranch.adapters.iceberg.table_swap import TableSwapTarget
 from anabranch.promote.ports import ConcurrentCommitError
 
@@ -18,6 +18,10 @@ ROWS = pa.table({"n": pa.array([1], pa.int64())})
 def target(bank: Catalog) -> TableSwapTarget:
     bank.create_table("bank.accounts", ROWS.schema)
     return TableSwapTarget(bank, "bank.accounts")
+
+
+def pauses(target: TableSwapTarget) -> list[str]:
+    return [ref for ref in target.load().metadata.refs if is_pause_tag(ref, "r1")]
 
 
 class Clock:
@@ -58,7 +62,7 @@ def test_main_follows_the_branch_unless_it_has_moved(target: TableSwapTarget) ->
     assert head_of(branch.begin() or 0) == theirs == target.head(branch.name), "and begins anew from there"
 
 
-def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: TableSwapTarget) -> None:
+def test_live_pauses_as_long_as_a_promotion_requests_and_no_longer(target: TableSwapTarget) -> None:
     target.load().append(ROWS)
     clock = Clock()
     branch = LiveBranch(target, "accounts", clock, clock.sleep)
@@ -68,8 +72,9 @@ def test_live_waits_for_a_promotions_turn_and_no_longer_than_it_lasts(target: Ta
     target.request_live_pause("r1", 10**9)
     branch.begin()
     assert 1020 + LONGEST_PAUSE <= clock.now < 1021 + LONGEST_PAUSE
+    assert len(pauses(target)) == 1, "the later request replaces the earlier one"
     target.release_live_pause("r1")
     before = clock.now
     branch.begin()
     assert clock.now == before
-    assert [ref for ref in target.load().metadata.refs if "turn" in ref] == []
+    assert pauses(target) == []
