@@ -75,7 +75,7 @@ STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
 def print_table(
     console: Console, headings: Sequence[str], rows: Iterable[Sequence[object]], *, indent: bool = False
 ) -> None:
-    """Rows below their headings, if any. A cell is text, never markup: data must not colour or hide anything on a terminal."""
+    """Rows below their headings, if any. A cell is text, never markup: data can neither colour nor hide output."""
     from rich.table import Table
 
     table = Table(*headings, box=None, header_style="dim", show_header=bool(headings), pad_edge=indent)
