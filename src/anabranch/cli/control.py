@@ -37,8 +37,8 @@ def resume(
         require_steering(backfill, "resume")
         _request(backfill, ControlRequest.RESUME)
         alive = _has_process(backfill)
-        says = "resumes" if alive else "has no running process"
-        _print_state(backfill, says, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
+        message = "resumes" if alive else "has no running process"
+        _print_state(backfill, message, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
 
 
 def cancel(
@@ -67,12 +67,12 @@ def cancel(
         )
         if _has_process(backfill):
             _request(backfill, ControlRequest.CANCEL)
-            says = "will be cancelled after the current slice"
+            message = "will be cancelled after the current slice"
         else:
             with backfill.lease() as lease:
                 lease.transition(Event.CANCEL)
-            says = "is cancelled"
-        _print_state(backfill, says, f"anabranch close {backfill.run_id}", output)
+            message = "is cancelled"
+        _print_state(backfill, message, f"anabranch close {backfill.run_id}", output)
 
 
 def throttle(
@@ -99,8 +99,8 @@ def throttle(
         require_steering(backfill, "throttle")
         _request(backfill, ControlRequest.THROTTLE, {"bytes_per_second": limit})
         allowed = f"up to {rate} per second" if limit else "without a rate limit"
-        says = f"reads {allowed} within two seconds"
-        _print_state(backfill, says, f"anabranch status {backfill.run_id}", output)
+        message = f"reads {allowed} within two seconds"
+        _print_state(backfill, message, f"anabranch status {backfill.run_id}", output)
 
 
 def _request(backfill: BackfillRun, request: ControlRequest, details: dict[str, object] | None = None) -> None:
@@ -119,11 +119,11 @@ def _has_process(backfill: BackfillRun) -> bool:
     return lease.held_by_another("", datetime.now(timezone.utc)) and not is_gone(lease.holder or "")
 
 
-def _print_state(backfill: BackfillRun, says: str, following: str, output: Format) -> None:
+def _print_state(backfill: BackfillRun, message: str, following: str, output: Format) -> None:
     state = backfill.run.state.value
     emit(
-        {"run": backfill.run_id, "state": state, "says": says, "next": following},
+        {"run": backfill.run_id, "state": state, "message": message, "next": following},
         output,
-        lambda console: console.print(f"Run {backfill.run_id} ({state}) {says}.", markup=False),
+        lambda console: console.print(f"Run {backfill.run_id} ({state}) {message}.", markup=False),
     )
     say_next(following)

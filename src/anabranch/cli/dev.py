@@ -100,8 +100,8 @@ def sample(
     client = KafkaAccess(_kafka(project).bootstrap()).client("anabranch-sample")
     made = make_topic(client)
     sent = send(client, orders(events)) if made else 0
-    says = f"Sent {sent:,} orders to {TOPIC}." if made else f"{TOPIC} exists already; nothing was sent."
-    emit({"topic": TOPIC, "sent": sent}, output, lambda console: console.print(says, markup=False))
+    message = f"Sent {sent:,} orders to {TOPIC}." if made else f"{TOPIC} exists already; nothing was sent."
+    emit({"topic": TOPIC, "sent": sent}, output, lambda console: console.print(message, markup=False))
 
 
 def _kafka(project: Path) -> EmbeddedKafka:

@@ -158,8 +158,8 @@ def _table(console: Console, card: Scorecard) -> None:
         for each in card.judgements
     ]
     print_table(console, ("", "gate", "finding", "owner", "to fix"), rows)
-    for kept in card.overrides.values():
-        words = f"overridden: {kept.gate}, by {kept.by} on {kept.at:%Y-%m-%d %H:%M} UTC: {kept.reason}"
+    for each in card.overrides.values():
+        words = f"overridden: {each.gate}, by {each.by} on {each.at:%Y-%m-%d %H:%M} UTC: {each.reason}"
         console.print(Text(words, "bold magenta", overflow="fold"))
     for red in card.acknowledged.values():
         words = f"red, acknowledged: {red.gate}, by {red.by} on {red.at:%Y-%m-%d %H:%M} UTC: {red.reason}"

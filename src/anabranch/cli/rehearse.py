@@ -52,9 +52,9 @@ def rehearse(
             _bytes_per_record(planned),
             say,
         )
-        found, kept = rehearsal(now)
+        found, evidence = rehearsal(now)
     forecast = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found)
-    document = {"pipeline": planned.plan.pipeline, "plan": planned.plan.hash, "found": dict(kept.found)}
+    document = {"pipeline": planned.plan.pipeline, "plan": planned.plan.hash, "found": dict(evidence.found)}
     emit({**document, **forecast.document()}, output, lambda console: _table(console, found, forecast))
     say_next(f"anabranch apply -f {file}")
 

@@ -137,8 +137,10 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
     rollback, length = planned.request.contract["spec"]["rollback"], horizon_length(planned.request.contract)
-    kept = "; keep main's snapshots as long: live's commits are replayed from them" if plan.strategy.whole_table else ""
-    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{kept}"
+    condition = (
+        "; keep main's snapshots as long: live's commits are replayed from them" if plan.strategy.whole_table else ""
+    )
+    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{condition}"
     yield "contract", plan.contract[:12]
 
 
@@ -159,12 +161,12 @@ def _retention(outlook: Estimates) -> str:
         return "unknown"
     if outlook.settings.retention_ms is None:
         return "unlimited"
-    kept = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
+    retention = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
     if outlook.headroom is None:
-        return f"{kept}"
+        return retention
     if outlook.headroom <= timedelta():
-        return f"{kept}; the first record of the range may be deleted at any time"
-    return f"{kept}; the first record of the range is deleted in {_duration(outlook.headroom)}"
+        return f"{retention}; the first record of the range may be deleted at any time"
+    return f"{retention}; the first record of the range is deleted in {_duration(outlook.headroom)}"
 
 
 def _stream(start: StreamStart) -> str:

@@ -84,7 +84,7 @@ def _cells(each: TopicVerdict) -> tuple[Text | str, ...]:
     known = each.topic.partitions is not None
     promised = "unknown"
     if each.promise is not None:
-        promised = "for ever" if each.promise.kept is None else roughly(each.promise.kept)
+        promised = "unlimited" if each.promise.kept is None else roughly(each.promise.kept)
     return (
         each.classified.topic_class.value if each.classified else "",
         ("the beginning" if each.oldest is None else f"{each.oldest:%Y-%m-%d %H:%M}") if known else "unknown",
@@ -102,8 +102,8 @@ def _bar(each: TopicVerdict) -> Text | str:
 
     if each.classified is None or each.promise is None:
         return ""
-    kept, needs = each.promise.kept, each.classified.needs.total
-    filled = BAR if kept is None else min(BAR, round(kept / needs * BAR / 2))
+    retention, needs = each.promise.kept, each.classified.needs.total
+    filled = BAR if retention is None else min(BAR, round(retention / needs * BAR / 2))
     line = "█" * filled + "░" * (BAR - filled)
     return Text(f"{line[: BAR // 2]}│{line[BAR // 2 :]}", STYLES[each.colour.value])
 

@@ -21,16 +21,16 @@ def runbook(
     from anabranch.app.runbook import keep_runbook
 
     with open_run(run, project, context) as backfill:
-        kept = keep_runbook(backfill, datetime.now(timezone.utc))
+        written = keep_runbook(backfill, datetime.now(timezone.utc))
     document = {
-        "run": kept.situation.run.id,
-        "state": kept.situation.run.state.value,
-        "markdown": str(kept.markdown),
-        "page": str(kept.page),
+        "run": written.situation.run.id,
+        "state": written.situation.run.state.value,
+        "markdown": str(written.markdown),
+        "page": str(written.page),
     }
 
     def table(console: Console) -> None:
-        console.print(f"page      {kept.page}", markup=False)
-        console.print(f"markdown  {kept.markdown}", markup=False)
+        console.print(f"page      {written.page}", markup=False)
+        console.print(f"markdown  {written.markdown}", markup=False)
 
     emit(document, output, table)
