@@ -37,6 +37,12 @@ def test_slice_sizes_of_help_and_documentation_are_the_codes(capsys: pytest.Capt
     assert f"cut into {USUAL_SLICES}, up to {MOST_OFFSETS:,} offsets each" in written
 
 
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())
+    assert len(links) > 30
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
 def test_ci_runs_every_command_that_the_readme_names_for_a_checkout() -> None:
     block = re.search(r"## Two commands.*?```\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert block is not None

@@ -1,4 +1,4 @@
-"""`anabranch advise`: whether to backfill at all, or to do something else about wrong rows."""
+"""`anabranch advise`: compare a backfill with the alternatives for wrong rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, ContractFile, ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_table, say_next
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 def advise(
-    file: Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)],
+    file: ContractFile,
     affected_rows: Annotated[
-        int | None, typer.Option(min=0, help="How many rows of the range are wrong.", show_default="all of them")
+        int | None, typer.Option(min=0, help="Wrong rows in the range.", show_default="all of them")
     ] = None,
     tolerate: Annotated[
-        str, typer.Option(help="The share of wrong rows that readers of the table can live with, such as 0.1%.")
+        str, typer.Option(help="Share of wrong rows that readers of the table accept, such as 0.1%.")
     ] = "0%",
     archive: Annotated[
         str | None,
-        typer.Option(help="A table of the catalog that has the raw records, as database.table.", show_default="none"),
+        typer.Option(help="A table with the raw records, as database.table.", show_default="none"),
     ] = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Weigh a backfill against compensating events, a refresh from the lake, and leaving things as they are.
+    """Compare a backfill with compensating events, a refresh from the lake, and no correction.
 
-    Each with its time, cost and effect on readers, and one recommended with the reason. Starts no JVM, changes nothing.
+    Shows time, cost and effect on readers of each, and recommends one with the reason. Read-only; starts no JVM.
     """
     from datetime import datetime, timezone
 
@@ -46,14 +46,14 @@ def advise(
     from anabranch.readiness.advice import advise as weigh
     from anabranch.readiness.advise import AdviceInput
 
-    told = AdviceInput(affected_rows, _share(tolerate), archive)
+    given = AdviceInput(affected_rows, _share(tolerate), archive)
     project_context = open_project(project, context)
-    damage = incident_of(project_context, file, told, now=datetime.now(timezone.utc))
+    damage = incident_of(project_context, file, given, now=datetime.now(timezone.utc))
     advice = weigh(damage, price_of(project_context))
     document = {**advice.document(), "live": damage.live.value, "readers": damage.readers.document()}
     emit(document, output, lambda console: _table(console, advice, damage))
     if advice.recommended is Way.BACKFILL:
-        stderr().print(f"next      anabranch plan -f {file}", markup=False)
+        say_next(f"anabranch plan -f {file}")
 
 
 def _share(text: str) -> float:
@@ -64,26 +64,24 @@ def _share(text: str) -> float:
     try:
         return parse_percentage(text)
     except PydanticCustomError as error:
-        raise typer.BadParameter(f"{text!r} is not a share: write 0.1%") from error
+        raise typer.BadParameter(f"{text!r} is not a share; example: 0.1%") from error
 
 
 def _table(console: Console, advice: Advice, damage: Incident) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from anabranch.readiness.advice import time_words
 
-    table = Table("", "way", "time", "cost", "effect on readers", box=None, header_style="dim")
+    rows: list[tuple[Text, ...]] = []
     for option in advice.options:
         chosen = option.way is advice.recommended
-        words = option.effect if option.obstacle is None else f"can't be done: {option.obstacle}"
+        words = option.effect if option.obstacle is None else f"not possible: {option.obstacle}"
         style = "bold" if chosen else "" if option.obstacle is None else "dim"
         cells = (time_words(option.time), "no price" if option.cost is None else str(option.cost), words)
         shown = cells if option.obstacle is None else ("", "", words)
-        table.add_row(
-            Text("→" if chosen else "", "green"), Text(option.way.value, style), *(Text(each, style) for each in shown)
-        )
-    console.print(table)
+        mark = Text("→" if chosen else "", "green")
+        rows.append((mark, Text(option.way.value, style), *(Text(each, style) for each in shown)))
+    print_table(console, ("", "option", "time", "cost", "effect on readers"), rows)
     console.print()
     console.print(Text.assemble(("recommended  ", "dim"), (advice.recommended.value, "bold"), f": {advice.reason}"))
     for step in advice.first:

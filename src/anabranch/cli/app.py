@@ -1,4 +1,4 @@
-"""The command tree. One file per command; nothing heavy is imported before a command runs."""
+"""The command tree: one file per command. Heavy imports are inside the commands, so that `--help` answers at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anabranch import __version__
-from anabranch.cli.under_way import note_command
+from anabranch.cli.current_command import note_command
 
 app = typer.Typer(
     name="anabranch",
@@ -21,12 +21,12 @@ app = typer.Typer(
 
 
 def debugging() -> bool:
-    """Whether tracebacks were asked for, by `--debug` or ANABRANCH_DEBUG=1."""
+    """Whether tracebacks are shown: `--debug` or ANABRANCH_DEBUG=1."""
     return os.environ.get("ANABRANCH_DEBUG", "") not in ("", "0")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"anabranch {__version__}")
         raise typer.Exit
 
@@ -34,12 +34,12 @@ def _version(asked: bool) -> None:
 @app.callback()
 def anabranch(
     invoked: typer.Context,
-    _version_asked: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of short errors.")] = False,
 ) -> None:
-    """Replay history beside production, check it, and join it back in one step."""
+    """Replay Kafka history beside production, validate it, and promote it in one atomic commit."""
     note_command(invoked.invoked_subcommand or "")
     if debug:
         os.environ["ANABRANCH_DEBUG"] = "1"

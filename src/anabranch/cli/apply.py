@@ -1,4 +1,4 @@
-"""`anabranch apply`: carry out a plan up to validation; run again after a crash or a pause, it goes on."""
+"""`anabranch apply`, `retry` and `validate`: run a plan up to its validation. After a crash or a pause it continues."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, Control, ProjectFolder, RunId, run_in_hand
-from anabranch.cli.under_way import note_look
+from anabranch.cli.current_command import note_status_command
+from anabranch.cli.options import ContextName, Control, OptionalContractFile, ProjectFolder, RunId, open_run
+from anabranch.cli.output import Format, Output, emit, say, say_next
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 
 def apply(
     plan_file: Annotated[
-        Path | None, typer.Argument(metavar="[PLAN]", help="A plan that `anabranch plan --out` wrote.")
+        Path | None, typer.Argument(metavar="[PLAN]", help="Plan file written by `anabranch plan --out`.")
     ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="The contract: plan it now and carry that out.")
-    ] = None,
+    file: OptionalContractFile = None,
     control: Control = False,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Replay a contract into staging and validate it. Production is not touched until `anabranch promote`."""
+    """Replay a contract or a plan file into staging and validate it. Production unchanged."""
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import BackfillRun, operator, submit, submit_contract
@@ -44,65 +42,66 @@ def apply(
     now, actor = datetime.now(timezone.utc), operator()[1]
     with project_context.store() as store:
         if plan_file is not None and control:
-            raise typer.BadParameter("a plan's file says already whether there is a control; plan with --control")
+            raise typer.BadParameter(
+                "a plan file already states whether there is a control: use `anabranch plan --control`"
+            )
         if plan_file is not None and file is None:
             read = read_plan_file(plan_file)
             run = submit(store, read.plan, read.contract, now=now, actor=actor)
         elif file is not None and plan_file is None:
             run = submit_contract(project_context, store, file, now=now, actor=actor, control=control)
         else:
-            raise typer.BadParameter("give a plan's file, or a contract with -f")
-        note_look(f"anabranch status {run.id}")
-        go_on(BackfillRun(project_context, store, run.id), output)
+            raise typer.BadParameter("give a plan file, or a contract with -f")
+        note_status_command(f"anabranch status {run.id}")
+        continue_run(BackfillRun(project_context, store, run.id), output)
 
 
 def retry(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Go on with a run that failed, was paused or lost its process; slices in staging are not replayed again."""
-    with run_in_hand(run, project, context) as backfill:
-        go_on(backfill, output)
+    """Continue a run that failed, was paused or lost its process. Staged slices are not replayed again."""
+    with open_run(run, project, context) as backfill:
+        continue_run(backfill, output)
 
 
 def validate(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Judge what is staged: counts, checksums, keys, nulls, schema, known records, your SQL, and every offset."""
-    with run_in_hand(run, project, context) as backfill, backfill.lease() as lease:
+    """Validate staging: counts, checksums, keys, nulls, schema, known records, SQL queries and the offset ledger."""
+    with open_run(run, project, context) as backfill, backfill.lease() as lease:
         report = _validated(backfill, lease)
     show(backfill, report, output)
 
 
-def go_on(backfill: BackfillRun, output: Format) -> None:
-    """Replay what is missing, validate, and say what comes next."""
-    from anabranch.cli.watching import watching
+def continue_run(backfill: BackfillRun, output: Format) -> None:
+    """Replay the missing slices, validate, and print the next command."""
+    from anabranch.cli.run_progress import run_progress
     from anabranch.gates.measure import READS
     from anabranch.replay.replayer import ReplayEnd
     from anabranch.runs.states import State
     from anabranch.validate.report import Verdict
 
-    words = stderr()
-    backfill = replace(backfill, say=lambda line: words.print(line, markup=False))
-    twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control's"
-    words.print(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.", markup=False)
+    backfill = replace(backfill, say=say)
+    twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control"
+    say(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.")
     with backfill.lease() as lease:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
-            lanes = 1 if backfill.plan.control is None else 2
-            backfill.gates.measure(lambda said: words.print(said, markup=False), READS)
-            watch = watching(lanes * sum(slice_.width for slice_ in backfill.plan.slices), backfill.lag)
+            variants = 1 if backfill.plan.control is None else 2
+            backfill.gates.measure(say, READS)
+            watch = run_progress(variants * sum(slice_.width for slice_ in backfill.plan.slices), backfill.lag)
             with watch.shown():
                 end = backfill.replay(lease, watch)
             if end is not ReplayEnd.STAGED:
                 _stopped(backfill, end, output)
         report = _validated(backfill, lease)
         if report.verdict is Verdict.ACCEPTED:
-            backfill.rehearse_rollback(lease, lambda said: words.print(said, markup=False))
+            backfill.rehearse_rollback(lease, say)
     show(backfill, report, output)
 
 
 def show(backfill: BackfillRun, report: Report, output: Format) -> None:
-    """The verdict, and an exit code that scripts can rely on."""
-    from anabranch.cli.report import print_report
+    """Print the verdict. Exits with code 3 if it is a rejection."""
+    from anabranch.cli.render_report import print_report
     from anabranch.errors import ExitCode
     from anabranch.validate.report import Verdict
 
@@ -114,15 +113,14 @@ def show(backfill: BackfillRun, report: Report, output: Format) -> None:
         print_report(report, console)
 
     emit({**report.document(), "page": str(page), "next": following}, output, table)
-    words = stderr()
-    words.print(f"page      {page}", markup=False)
-    words.print(f"next      {following}", markup=False)
+    say(f"page      {page}")
+    say_next(following)
     if not accepted:
         raise typer.Exit(int(ExitCode.REFUSED))
 
 
 def _after(backfill: BackfillRun) -> str:
-    """What comes after a validation that said yes."""
+    """The command after an accepted validation."""
     from datetime import datetime, timezone
 
     from anabranch.app.approval import is_cleared
@@ -134,7 +132,7 @@ def _after(backfill: BackfillRun) -> str:
 def _validated(backfill: BackfillRun, lease: RunLease) -> Report:
     from datetime import datetime, timezone
 
-    from anabranch.cli.watching import phases
+    from anabranch.cli.run_progress import phases
 
     with phases() as phase:
         phase(f"validating run {backfill.run_id}")
@@ -152,12 +150,12 @@ def _stopped(backfill: BackfillRun, end: ReplayEnd, output: Format) -> None:
     emit(
         {"run": backfill.run_id, "state": state, "missed": miss, "next": following},
         output,
-        lambda console: console.print(f"Run {backfill.run_id} is {state}. Production is as before.", markup=False),
+        lambda console: console.print(f"Run {backfill.run_id} is {state}. Production unchanged.", markup=False),
     )
     if miss is not None:
-        later = f"; the next window opens at {miss['not_before']}" if miss["not_before"] else ""
-        stderr().print(f"deadline  {miss['deadline']} has passed: {miss['choice']}{later}", markup=False)
-    stderr().print(f"next      {following}", markup=False)
+        later = f"; the schedule begins again at {miss['not_before']}" if miss["not_before"] else ""
+        say(f"deadline  {miss['deadline']} has passed: {miss['choice']}{later}")
+    say_next(following)
     if miss is not None:
         raise typer.Exit(int(ExitCode.GUARDED))
     raise typer.Exit(int(ExitCode.INTERRUPTED if paused else ExitCode.DONE))

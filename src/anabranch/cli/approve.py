@@ -1,4 +1,4 @@
-"""`anabranch approve`: agree to a plan or a run, so that it may be promoted."""
+"""`anabranch approve`: approve a plan or a run for promotion."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, ProjectFolder, Reason
+from anabranch.cli.output import Format, Output, emit, say, say_next
 
 if TYPE_CHECKING:
     from anabranch.adapters.sql.store import SqlRunStore
@@ -19,35 +19,31 @@ if TYPE_CHECKING:
 
 RunOrPlan = Annotated[
     str,
-    typer.Argument(
-        metavar="RUN|PLAN", help="A run, by its id or `last`; or the file of a plan that `anabranch plan --out` wrote."
-    ),
+    typer.Argument(metavar="RUN|PLAN", help="Id of a run or `last`, or a plan file written by `anabranch plan --out`."),
 ]
 
 
 def approve(
     what: RunOrPlan,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Why, for whoever reads the record later.", show_default=False)
-    ] = None,
+    reason: Reason = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Agree to a run, or to a plan before it runs. It counts until either changes, it expires or is revoked."""
+    """Approve a run, or a plan before it runs. Valid until run or plan changes, it expires or is revoked."""
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import operator
     from anabranch.gates.approval.requests import approve as give
 
-    with subject_in_hand(what, project, context) as (project_context, store, subject):
+    with open_subject(what, project, context) as (project_context, store, subject):
         settings, who = project_context.loaded.settings, operator()[1]
         approval = give(store, settings, subject, who=who, reason=reason, now=datetime.now(timezone.utc))
     run, judged = subject.run, approval.judged
     following = f"anabranch apply {what}" if run is None else f"anabranch promote {run.id}"
     document: dict[str, Any] = {"run": None if run is None else run.id, **approval.document(), "next": following}
     covers = (
-        "whatever it leads to, once validation accepts it"
+        "the staging snapshot that validation accepts"
         if judged is None
         else f"staging snapshot {judged.staging}, digest {judged.digest}"
     )
@@ -55,22 +51,21 @@ def approve(
     emit(
         document,
         output,
-        lambda console: console.print(f"{who} approves {subject.name} until {until}: {covers}.", markup=False),
+        lambda console: console.print(f"Approved {subject.name} by {who} until {until}: {covers}.", markup=False),
     )
-    words = stderr()
     if run is not None and who == run.author:
-        words.print("note      you are its author; a context that asks for approval would refuse this", markup=False)
-    words.print(f"next      {following}", markup=False)
+        say("note      you are its author; a context that requires approval refuses self-approval")
+    say_next(following)
 
 
 @contextmanager
-def subject_in_hand(
+def open_subject(
     what: str, project: Path, context: str | None
 ) -> Iterator[tuple[ProjectContext, SqlRunStore, ApprovalSubject]]:
-    """A plan, if there is a file of that name; otherwise a run."""
+    """The plan, if a file of that name exists; otherwise the run."""
     from anabranch.app.approval import subject_of_plan, subject_of_run
     from anabranch.app.project_context import open_project
-    from anabranch.cli.place import run_in_hand
+    from anabranch.cli.options import open_run
 
     file = Path(what)
     if file.is_file():
@@ -78,5 +73,5 @@ def subject_in_hand(
         with project_context.store() as store:
             yield project_context, store, subject_of_plan(file)
         return
-    with run_in_hand(what, project, context) as backfill:
+    with open_run(what, project, context) as backfill:
         yield backfill.project_context, backfill.store, subject_of_run(backfill)

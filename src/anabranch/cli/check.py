@@ -1,14 +1,13 @@
-"""`anabranch check`: read every file of the project, connect to nothing, and say all that is wrong."""
+"""`anabranch check`: validate every file of the project without a connection."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from anabranch.cli.output import Format, Output, emit
+from anabranch.cli.options import ContextName, ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_table
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.project.location import find_project_folder
 
@@ -22,26 +21,19 @@ class CheckFailedError(AnabranchError):
 
 
 def check(
-    project: Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")] = Path(),
-    context: Annotated[
-        str | None,
-        typer.Option(help="The context to check.", show_default="ANABRANCH_CONTEXT, or the project's default"),
-    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Check the project, its pipelines and its contracts, without connecting to anything."""
+    """Check the files of the project, its pipelines and its contracts. Makes no connection."""
     from anabranch.contract.check import check_project
     from anabranch.project.findings import count_of_problems
 
     report = check_project(find_project_folder(project), context, os.environ)
 
     def table(console: Console) -> None:
-        from rich.table import Table
-
-        found = Table("kind", "name", "file", "ok", box=None)
-        for file in report.files:
-            found.add_row(file.kind, file.name, file.file, "ok" if file.ok else "no")
-        console.print(found)
+        rows = ((file.kind, file.name, file.file, "yes" if file.ok else "no") for file in report.files)
+        print_table(console, ("kind", "name", "file", "valid"), rows)
         for finding in report.findings:
             console.print(str(finding), markup=False)
 
@@ -50,5 +42,6 @@ def check(
         raise CheckFailedError(
             f"{count_of_problems(report.findings)}.",
             state=NOTHING_CHANGED + " No connection was made.",
-            hint="correct the lines named above, then run `anabranch check` again",
+            command="anabranch check",
+            hint="correct the lines above, then check again",
         )

@@ -1,4 +1,4 @@
-"""`anabranch pause`, `resume`, `cancel` and `throttle`: ask a running replay, from anywhere."""
+"""`anabranch pause`, `resume`, `cancel` and `throttle`: requests to a running replay, from any machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
+from anabranch.cli.options import ContextName, ProjectFolder, RunId, Yes, confirm, open_run
+from anabranch.cli.output import Format, Output, emit, say_next
 
 if TYPE_CHECKING:
     from anabranch.app.backfill import BackfillRun
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 def pause(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Pause a replay after the slice at hand. What is staged stays; `anabranch resume` goes on at once."""
+    """Pause a replay after the current slice. Staged slices are kept; `anabranch resume` continues."""
     from anabranch.replay.controls import ControlRequest
 
-    with run_in_hand(run, project, context) as backfill:
-        _ask(backfill, ControlRequest.PAUSE)
-        _told(backfill, "will pause after the slice at hand", f"anabranch resume {backfill.run_id}", output)
+    with open_run(run, project, context) as backfill:
+        _request(backfill, ControlRequest.PAUSE)
+        _print_state(backfill, "will pause after the current slice", f"anabranch resume {backfill.run_id}", output)
 
 
 def resume(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Let a paused replay go on. If its process has ended, go on here instead with `anabranch retry`."""
+    """Resume a paused replay. If its process has ended, continue it with `anabranch retry`."""
     from anabranch.app.approval import require_steering
     from anabranch.replay.controls import ControlRequest
 
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         require_steering(backfill, "resume")
-        _ask(backfill, ControlRequest.RESUME)
-        alive = _worked_on(backfill)
-        says = "goes on" if alive else "has no process at work"
-        _told(backfill, says, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
+        _request(backfill, ControlRequest.RESUME)
+        alive = _has_process(backfill)
+        message = "resumes" if alive else "has no running process"
+        _print_state(backfill, message, f"anabranch {'status' if alive else 'retry'} {backfill.run_id}", output)
 
 
 def cancel(
@@ -48,41 +48,43 @@ def cancel(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Give a run up before it is promoted, for good: it can't be resumed. `anabranch close` removes its staging.
+    """Cancel a run before promotion. It can't be resumed; `anabranch close` removes its staging.
 
-    A run that is being replayed is cancelled after the slice at hand; its range is free from then on.
+    A running replay ends after its current slice, and the range is free for other runs.
     """
     from anabranch.app.approval import require_steering
     from anabranch.replay.controls import ControlRequest
     from anabranch.runs.states import Event, next_state
 
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         require_steering(backfill, "cancel")
-        next_state(backfill.run.state, Event.CANCEL)  # refused before anybody is asked
+        next_state(backfill.run.state, Event.CANCEL)  # refused before the confirmation
         confirm(
-            f"Run {backfill.run_id} is {backfill.run.state.value}. A cancelled run can't be resumed or promoted. "
-            "Production is not changed.",
+            f"Run {backfill.run_id} is {backfill.run.state.value}. It can't be resumed or promoted afterwards. "
+            "Production unchanged.",
             backfill.plan.target.table,
             yes,
         )
-        if _worked_on(backfill):
-            _ask(backfill, ControlRequest.CANCEL)
-            says = "will be cancelled after the slice at hand"
+        if _has_process(backfill):
+            _request(backfill, ControlRequest.CANCEL)
+            message = "will be cancelled after the current slice"
         else:
             with backfill.lease() as lease:
                 lease.transition(Event.CANCEL)
-            says = "is cancelled"
-        _told(backfill, says, f"anabranch close {backfill.run_id}", output)
+            message = "is cancelled"
+        _print_state(backfill, message, f"anabranch close {backfill.run_id}", output)
 
 
 def throttle(
     run: RunId,
-    rate: Annotated[str, typer.Option("--rate", help="The most bytes per second, such as 20MiB; `none` for no limit.")],
+    rate: Annotated[
+        str, typer.Option("--rate", help="Maximum bytes per second, such as 20MiB; `none` removes the limit.")
+    ],
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Change how fast a replay may read, while it runs: the slice at hand too, within two seconds."""
+    """Limit the read rate of a running replay. Takes effect within two seconds, also in the current slice."""
     from pydantic_core import PydanticCustomError
 
     from anabranch.app.approval import require_steering
@@ -92,23 +94,23 @@ def throttle(
     try:
         limit = None if rate == "none" else parse_size(rate)
     except PydanticCustomError as error:
-        raise typer.BadParameter(f"{rate!r} is not a rate: write 20MiB, 500kB or none") from error
-    with run_in_hand(run, project, context) as backfill:
+        raise typer.BadParameter(f"{rate!r} is not a rate; examples: 20MiB, 500kB, none") from error
+    with open_run(run, project, context) as backfill:
         require_steering(backfill, "throttle")
-        _ask(backfill, ControlRequest.THROTTLE, {"bytes_per_second": limit})
-        allowed = f"{rate} per second" if limit else "without a limit"
-        says = f"may read {allowed} from now on; a slice at hand notices within two seconds"
-        _told(backfill, says, f"anabranch status {backfill.run_id}", output)
+        _request(backfill, ControlRequest.THROTTLE, {"bytes_per_second": limit})
+        allowed = f"up to {rate} per second" if limit else "without a rate limit"
+        message = f"reads {allowed} within two seconds"
+        _print_state(backfill, message, f"anabranch status {backfill.run_id}", output)
 
 
-def _ask(backfill: BackfillRun, wish: ControlRequest, details: dict[str, object] | None = None) -> None:
+def _request(backfill: BackfillRun, request: ControlRequest, details: dict[str, object] | None = None) -> None:
     from anabranch.app.backfill import operator
 
-    backfill.store.writer.record_act(wish.value, actor=operator()[1], run_id=backfill.run_id, details=details)
+    backfill.store.writer.record_act(request.value, actor=operator()[1], run_id=backfill.run_id, details=details)
 
 
-def _worked_on(backfill: BackfillRun) -> bool:
-    """Whether some process holds the run's lease now."""
+def _has_process(backfill: BackfillRun) -> bool:
+    """Whether a living process holds the run's lease."""
     from datetime import datetime, timezone
 
     from anabranch.runs.lease_holder import is_gone
@@ -117,11 +119,11 @@ def _worked_on(backfill: BackfillRun) -> bool:
     return lease.held_by_another("", datetime.now(timezone.utc)) and not is_gone(lease.holder or "")
 
 
-def _told(backfill: BackfillRun, says: str, following: str, output: Format) -> None:
+def _print_state(backfill: BackfillRun, message: str, following: str, output: Format) -> None:
     state = backfill.run.state.value
     emit(
-        {"run": backfill.run_id, "state": state, "says": says, "next": following},
+        {"run": backfill.run_id, "state": state, "message": message, "next": following},
         output,
-        lambda console: console.print(f"Run {backfill.run_id} ({state}) {says}.", markup=False),
+        lambda console: console.print(f"Run {backfill.run_id} ({state}) {message}.", markup=False),
     )
-    stderr().print(f"next      {following}", markup=False)
+    say_next(following)

@@ -1,4 +1,4 @@
-"""`anabranch cost`: what a backfill will cost, meter by meter; and of a run, what it has cost so far."""
+"""`anabranch cost`: the estimated cost of a contract, or the cost of a run so far, by meter."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, OptionalContractFile, OptionalRunId, ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_table, say, say_next
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,21 +17,16 @@ if TYPE_CHECKING:
 
 
 def cost(
-    run: Annotated[
-        str | None,
-        typer.Argument(metavar="[RUN]", help="The run, by its id; `last` for the newest.", show_default=False),
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="The contract, to estimate it.", show_default=False)
-    ] = None,
-    book: Annotated[bool, typer.Option("--book", help="Print the price book that is used, and nothing else.")] = False,
+    run: OptionalRunId = None,
+    file: OptionalContractFile = None,
+    book: Annotated[bool, typer.Option("--book", help="Print the price book instead.")] = False,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Price a contract by the project's price book, or what a run has used. Starts no JVM, changes no data.
+    """Estimate the cost of a contract, or compute the cost of a run so far, by the price book. Starts no JVM.
 
-    An estimate is kept on record; the cost gate and the closure record compare with it.
+    An estimate is recorded: the cost gate and the closure record compare with it.
     """
     if [run is not None, file is not None, book].count(True) != 1:
         raise typer.BadParameter("give a run, or a contract with -f, or --book")
@@ -60,16 +55,16 @@ def _of_contract(file: Path, project: Path, context: str | None, output: Format)
     document = {"plan": planned.plan.hash, "estimate": found.document(), "budget": limit}
     emit(document, output, lambda console: _table(console, found.bill, "estimated", limit))
     say_alerts(found.bill)
-    stderr().print(f"rests on  {found.rests_on}", markup=False)
+    say(f"basis     {found.rests_on}")
     if found.rests_on != "a rehearsal":
-        stderr().print(f"next      anabranch rehearse -f {file}", markup=False)
+        say_next(f"anabranch rehearse -f {file}")
 
 
 def _of_run(run: str, project: Path, context: str | None, output: Format) -> None:
     from anabranch.app.cost import cost_record, spent
-    from anabranch.cli.place import run_in_hand
+    from anabranch.cli.options import open_run
 
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         reader, plan = backfill.store.reader, backfill.plan
         budget = backfill.contract.spec.budget
         limit = None if budget is None else budget.cost
@@ -100,20 +95,18 @@ def _book(project: Path, context: str | None, output: Format) -> None:
 
 
 def say_alerts(bill: Bill) -> None:
-    """Every meter above its threshold, with who answers for it."""
+    """Every meter above its threshold, with its owner."""
     from anabranch.plan.forecast.cost import alert_words
 
     for words in alert_words(bill.alerts, bill.currency):
-        stderr().print(f"alert     {words}", markup=False)
+        say(f"alert     {words}")
 
 
 def _table(console: Console, bill: Bill, title: str, budget: float | None) -> None:
-    from rich.table import Table
-
-    rows = Table("meter", "quantity", "unit", "price", "amount", "alert above", "answers for it", box=None)
+    rows = []
     for line in bill.lines:
         amounts = (f"{line.price:,.4f}", f"{line.amount:,.4f}", f"{line.threshold:,.2f}")
-        rows.add_row(line.meter, f"{line.quantity:,.4f}", line.unit, *amounts, line.owner)
-    console.print(rows)
+        rows.append((line.meter, f"{line.quantity:,.4f}", line.unit, *amounts, line.owner))
+    print_table(console, ("meter", "quantity", "unit", "price", "amount", "alert above", "owner"), rows)
     limit = "no budget in the contract" if budget is None else f"budget {budget:,.2f}"
     console.print(f"{title} {bill.amount:,.4f} {bill.currency}; {limit}; prices: {bill.book}", markup=False)

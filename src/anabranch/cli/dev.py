@@ -1,4 +1,4 @@
-"""`anabranch dev`: the embedded stack of a project, up, looked at, and down again."""
+"""`anabranch dev`: start, show and stop the embedded stack of a project."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.options import ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_table, stderr
 from anabranch.cli.progress import downloads, megabytes
 from anabranch.errors import ExitCode
 from anabranch.project.location import find_project_folder, state_folder
@@ -21,37 +22,28 @@ if TYPE_CHECKING:
 
 dev = typer.Typer(
     name="dev",
-    help="The embedded stack: a real Kafka and an Iceberg catalog below the project's .anabranch/.",
+    help="The embedded stack: Kafka and an Iceberg catalog in the project's .anabranch/.",
     no_args_is_help=True,
 )
-
-Project = Annotated[
-    Path,
-    typer.Option(
-        "--project",
-        exists=True,
-        file_okay=False,
-        help="A folder in the project (default: here; the nearest anabranch.yaml upwards counts).",
-        show_default=False,
-    ),
-]
 
 
 @dev.command()
 def up(
-    project: Project = Path(),
+    project: ProjectFolder = Path(),
     brokers: Annotated[
         int | None,
         typer.Option(
-            "--brokers", min=1, max=9, help="How many, fixed by the first `up`.", show_default="as before, or 1"
+            "--brokers",
+            min=1,
+            max=9,
+            help="Number of brokers, fixed by the first `up`.",
+            show_default="as before, or 1",
         ),
     ] = None,
-    new_ports: Annotated[
-        bool, typer.Option("--new-ports", help="Choose other free ports than the remembered ones.")
-    ] = False,
+    new_ports: Annotated[bool, typer.Option("--new-ports", help="Choose new free ports.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Start what is not running, wait until every broker answers, and print where. Again is no change."""
+    """Start the brokers, wait until they answer, and print their addresses. Idempotent."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 
     with downloads(ArtifactCache().missing(locked("kafka"))) as progress:
@@ -63,8 +55,8 @@ def up(
 
 
 @dev.command()
-def status(project: Project = Path(), output: Output = Format.TABLE) -> None:
-    """Say how every broker is. Exit code 0 if all are running, 1 if any is stopped, died or unresponsive."""
+def status(project: ProjectFolder = Path(), output: Output = Format.TABLE) -> None:
+    """Show the state of every broker. Exit code 0 if all are running, otherwise 1."""
     found = _kafka(project).status()
     _show(found, _catalog(project), output)
     if not found.all_running:
@@ -72,14 +64,14 @@ def status(project: Project = Path(), output: Output = Format.TABLE) -> None:
 
 
 @dev.command()
-def down(project: Project = Path(), output: Output = Format.TABLE) -> None:
-    """Stop every broker and leave no process behind. Data and ports are kept for the next `up`."""
+def down(project: ProjectFolder = Path(), output: Output = Format.TABLE) -> None:
+    """Stop every broker. Data and ports are kept for the next `up`."""
     _show(_kafka(project).down(), _catalog(project), output)
 
 
 @dev.command()
 def fetch(output: Output = Format.TABLE) -> None:
-    """Download the locked jars that are missing, and compile our functions for Spark; then no network is needed."""
+    """Download the missing locked jars and compile the functions for Spark. No network is needed afterwards."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
     from anabranch.adapters.jvm.java import find_java
     from anabranch.adapters.spark.native.functions import functions_jar
@@ -92,24 +84,24 @@ def fetch(output: Output = Format.TABLE) -> None:
     functions_jar(find_java(), cache.fetch(locked("spark")))
     size = sum(artifact.size for artifact in wanted)
     document = {"folder": str(cache.folder), "jars": len(wanted), "bytes": size, "fetched": len(missing)}
-    emit(document, output, lambda console: console.print(f"all {len(wanted)} jars are here ({megabytes(size)})"))
+    emit(document, output, lambda console: console.print(f"All {len(wanted)} jars are present ({megabytes(size)})."))
 
 
 @dev.command()
 def sample(
-    events: Annotated[int, typer.Option(min=1, help="How many orders.")] = 100_000,
-    project: Project = Path(),
+    events: Annotated[int, typer.Option(min=1, help="Number of orders.")] = 100_000,
+    project: ProjectFolder = Path(),
     output: Output = Format.TABLE,
 ) -> None:
-    """Fill the sample topic shop.orders with three days of made-up orders: out of order, some late, three broken."""
+    """Fill the topic shop.orders with three days of generated orders: out of order, some late, three invalid."""
     from anabranch.adapters.kafka.access import KafkaAccess
     from anabranch.demo.orders import TOPIC, make_topic, orders, send
 
     client = KafkaAccess(_kafka(project).bootstrap()).client("anabranch-sample")
     made = make_topic(client)
     sent = send(client, orders(events)) if made else 0
-    says = f"{sent:,} orders are in {TOPIC}." if made else f"{TOPIC} is there already; nothing was sent."
-    emit({"topic": TOPIC, "sent": sent}, output, lambda console: console.print(says, markup=False))
+    message = f"Sent {sent:,} orders to {TOPIC}." if made else f"{TOPIC} exists already; nothing was sent."
+    emit({"topic": TOPIC, "sent": sent}, output, lambda console: console.print(message, markup=False))
 
 
 def _kafka(project: Path) -> EmbeddedKafka:
@@ -145,29 +137,25 @@ def _show(status: StackStatus, catalog: EmbeddedCatalog, output: Format) -> None
 
 def _table(status: StackStatus, console: Console) -> None:
     if not status.brokers:
-        console.print("no stack here yet: `anabranch dev up` makes one")
+        console.print("No stack yet. Create it: anabranch dev up")
         return
-    from rich.table import Table
-
     from anabranch.adapters.embedded.status import BrokerState
 
-    table = Table(box=None, pad_edge=False)
-    for title in ("BROKER", "STATE", "BOOTSTRAP", "PID", "UPTIME", "DATA"):
-        table.add_column(title, no_wrap=True)
+    rows = []
     for broker in status.brokers:
         pid = "–" if broker.pid is None else str(broker.pid)
         uptime = "–" if broker.uptime_seconds is None else f"{broker.uptime_seconds:,.0f} s"
         data = megabytes(broker.data_bytes)
-        table.add_row(str(broker.node), broker.state.value, broker.bootstrap, pid, uptime, data)
-    console.print(table)
+        rows.append((broker.node, broker.state.value, broker.bootstrap, pid, uptime, data))
+    print_table(console, ("broker", "state", "bootstrap", "pid", "uptime", "data"), rows)
     for broker in status.brokers:
         match broker.state:
             case BrokerState.DIED:
-                console.print(f"broker {broker.node} died: `anabranch dev up` brings it back; its log is {broker.log}")
+                console.print(f"broker {broker.node} died: `anabranch dev up` restarts it; log: {broker.log}")
             case BrokerState.UNRESPONSIVE:
                 console.print(
-                    f"broker {broker.node} does not answer: if it stays so, `anabranch dev down` and "
-                    f"`anabranch dev up`; its log is {broker.log}"
+                    f"broker {broker.node} does not answer: restart it by `anabranch dev down` and "
+                    f"`anabranch dev up`; log: {broker.log}"
                 )
             case BrokerState.RUNNING | BrokerState.STOPPED:
                 pass

@@ -1,4 +1,4 @@
-"""`anabranch doctor`: look at everything a run stands on, and say what would mend it."""
+"""`anabranch doctor`: check everything a run depends on, and print what fixes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
+from anabranch.cli.output import Format, Output, emit, print_table, stderr
 from anabranch.doctor.finding import DoctorSubject
 from anabranch.errors import ExitCode
 
@@ -25,22 +25,22 @@ def doctor(
     ] = None,
     context: Annotated[
         str | None,
-        typer.Option(help="The context to look at.", show_default="ANABRANCH_CONTEXT, or the project's default"),
+        typer.Option(help="The context.", show_default="ANABRANCH_CONTEXT, or the project's default"),
     ] = None,
     skip: Annotated[
-        list[DoctorSubject] | None, typer.Option("--skip", help="Don't look at this one. May be given several times.")
+        list[DoctorSubject] | None, typer.Option("--skip", help="Skip this check. Can be repeated.")
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Look at the machine, Kafka, the catalog, the database and Spark. Exit code 0 if nothing is red, 1 otherwise."""
+    """Check the machine, Kafka, the catalog, the database and Spark. Exit code 1 if a check is red, otherwise 0."""
     from anabranch.doctor.examine import examine
     from anabranch.doctor.finding import Level
 
     console = stderr()
-    with console.status("looking …") as spinner:
+    with console.status("checking") as spinner:
 
         def starting(subject: DoctorSubject) -> None:
-            words = f"looking at {subject.value} …"
+            words = f"checking {subject.value}"
             if console.is_terminal:
                 spinner.update(words)
             else:
@@ -64,13 +64,11 @@ def _met(error: Exception) -> None:
 
 
 def _table(console: Console, findings: Sequence[DoctorFinding]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, show_header=False)
+    rows = []
     for finding in findings:
-        # Text, never markup: what a server said must not colour or hide anything on a terminal.
         level = finding.level.value
-        dot = Text(f"● {level}" if not console.is_terminal else "●", style=level)
-        table.add_row(dot, Text(finding.subject), Text(finding.says), Text(finding.remedy, style="bold"))
-    console.print(table)
+        dot = Text("●" if console.is_terminal else f"● {level}", style=level)
+        rows.append((dot, finding.subject, finding.says, Text(finding.remedy, style="bold")))
+    print_table(console, (), rows)

@@ -1,15 +1,15 @@
-"""`anabranch drill`: replay a little beside production, throw it away, and answer what an incident would ask."""
+"""`anabranch drill`: replay a small range beside production, discard it, and report the readiness for an incident."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, PipelineName, ProjectFolder
+from anabranch.cli.output import STYLES, Format, Output, emit, print_table, say, say_next
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,12 +32,9 @@ class _PipelineOrCommand(TyperGroup):
 drill = typer.Typer(
     name="drill",
     cls=_PipelineOrCommand,
-    help="Readiness drills: `anabranch drill PIPELINE` carries one out.",
+    help="Readiness drills. `anabranch drill PIPELINE` runs one.",
     no_args_is_help=True,
 )
-
-PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline's name.", show_default=False)]
-STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
 
 
 @drill.command()
@@ -47,9 +44,9 @@ def run(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Replay a small range beside production, validate it, remove it again, and answer four questions from that.
+    """Replay a small range beside production, validate it, discard it, and answer four readiness questions.
 
-    Nothing is promoted. What was found is kept; `anabranch drill history` shows it. Exit code 3 if an answer is red.
+    Nothing is promoted. The result is recorded; `anabranch drill history` shows it. Exit code 3 if an answer is red.
     """
     from contextlib import ExitStack
     from datetime import datetime, timezone
@@ -57,28 +54,28 @@ def run(
     from anabranch.app.backfill import BackfillRun, operator
     from anabranch.app.drill import build_drill
     from anabranch.app.project_context import open_project
-    from anabranch.cli.watching import Watching, watching
+    from anabranch.cli.run_progress import RunProgress, run_progress
     from anabranch.errors import ExitCode
     from anabranch.gates.colour import Colour
     from anabranch.live.pipelines import find_pipeline
 
     project_context = open_project(project, context)
     loaded = find_pipeline(project_context.loaded, pipeline)
-    stderr().print(f"Drilling {pipeline}: production is not touched.", markup=False)
+    say(f"Drill of {pipeline}. Production unchanged.")
     with project_context.store() as store, ExitStack() as screen:
 
         def take(run_id: str) -> BackfillRun:
             return BackfillRun(project_context, store, run_id)
 
-        def watch(run: BackfillRun) -> Watching:
-            progress = watching(sum(slice_.width for slice_ in run.plan.slices), run.lag)
+        def watch(run: BackfillRun) -> RunProgress:
+            progress = run_progress(sum(slice_.width for slice_ in run.plan.slices), run.lag)
             screen.enter_context(progress.shown())
             return progress
 
-        exercise = build_drill(project_context, store, loaded, take, operator()[1])
-        found = exercise(watch, datetime.now(timezone.utc))
+        run_drill = build_drill(project_context, store, loaded, take, operator()[1])
+        found = run_drill(watch, datetime.now(timezone.utc))
     emit(found.document(), output, lambda console: _answers(console, found))
-    stderr().print(f"next      anabranch drill history {pipeline}", markup=False)
+    say_next(f"anabranch drill history {pipeline}")
     if found.colour is Colour.RED:
         raise typer.Exit(int(ExitCode.REFUSED))
 
@@ -90,7 +87,7 @@ def history(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Every drill of a pipeline that is on record, with its recovery time, the newest last."""
+    """List the recorded drills of a pipeline with their recovery times, newest last."""
     from datetime import datetime, timezone
 
     from anabranch.app.project_context import open_project
@@ -102,7 +99,7 @@ def history(
     find_pipeline(project_context.loaded, pipeline)
     now = datetime.now(timezone.utc)
     with project_context.store(create=False) as store:
-        kept = drill_history(store.reader, pipeline)
+        past = drill_history(store.reader, pipeline)
     document = [
         {
             "at": instant_text(each.at),
@@ -111,11 +108,11 @@ def history(
             "counts": each.counts(now),
             **each.found,
         }
-        for each in kept
+        for each in past
     ]
-    emit(document, output, lambda console: _past(console, kept, now))
-    if not kept or not kept[-1].counts(now):
-        stderr().print(f"next      anabranch drill {pipeline}", markup=False)
+    emit(document, output, lambda console: _print_history(console, past, now))
+    if not past or not past[-1].counts(now):
+        say_next(f"anabranch drill {pipeline}")
 
 
 def _answers(console: Console, found: DrillReport) -> None:
@@ -126,25 +123,25 @@ def _answers(console: Console, found: DrillReport) -> None:
         console.print(Text(f"  {each.words}", overflow="fold"))
 
 
-def _past(console: Console, kept: Sequence[Evidence], now: datetime) -> None:
-    from rich.table import Table
+def _print_history(console: Console, past: Sequence[Evidence], now: datetime) -> None:
     from rich.text import Text
 
-    if not kept:
-        console.print("No drill of it is on record.")
+    if not past:
+        console.print("No drill is recorded.")
         return
-    table = Table("", "at", "by", "run", "recovery", "records/s", "counts until", box=None, header_style="dim")
-    for each in kept:
+    rows = []
+    for each in past:
         found: Mapping[str, Any] = each.found
         figures = found["recovery"]["figures"]
         until = "" if each.good_until is None else f"{each.good_until:%Y-%m-%d}"
-        table.add_row(
+        row = (
             Text("●", STYLES[found["colour"]]),
             f"{each.at:%Y-%m-%d %H:%M}",
             each.by,
             found["run"],
             f"{figures['recovery_seconds']:,.1f} s",
             f"{figures['records_per_second']:,.0f}",
-            until if each.counts(now) else f"{until} (over)",
+            until if each.counts(now) else f"{until} (expired)",
         )
-    console.print(table)
+        rows.append(row)
+    print_table(console, ("", "at", "by", "run", "recovery", "records/s", "valid until"), rows)

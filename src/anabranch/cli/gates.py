@@ -1,4 +1,4 @@
-"""`anabranch gates`: may it happen? Every gate with its evidence, who answers for it and what turns it green."""
+"""`anabranch gates`: every gate with its finding, its owner and what turns it green; overrides and acknowledgements."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, OptionalContractFile, OptionalRunId, ProjectFolder, RequiredReason
+from anabranch.cli.output import STYLES, Format, Output, emit, print_table, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anabranch.gates.scorecard import Scorecard
 
 
-class _ShowsUnlessToldOtherwise(TyperGroup):
+class _ShowByDefault(TyperGroup):
     """`anabranch gates RUN` is `anabranch gates show RUN`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -31,102 +31,93 @@ class _ShowsUnlessToldOtherwise(TyperGroup):
 
 gates = typer.Typer(
     name="gates",
-    cls=_ShowsUnlessToldOtherwise,
-    help="May it happen? `gates RUN` or `gates -f CONTRACT` shows every gate, `gates override` answers for one.",
+    cls=_ShowByDefault,
+    help="Gates: `gates RUN` or `gates -f CONTRACT` shows them, `gates override` overrides one.",
     no_args_is_help=True,
 )
-
-RunOrNone = Annotated[
-    str | None,
-    typer.Argument(metavar="[RUN]", help="The run, by its id; `last` for the newest.", show_default=False),
-]
-ContractFile = Annotated[
-    Path | None, typer.Option("--file", "-f", help="The contract, if there is no run of it yet.", show_default=False)
-]
 
 
 @gates.command()
 def show(
-    run: RunOrNone = None,
-    file: ContractFile = None,
+    run: OptionalRunId = None,
+    file: OptionalContractFile = None,
     measure: Annotated[
         bool,
         typer.Option(
             "--measure/--no-measure",
-            help="Measure what is missing or too old, by a probe topic, group and quota and a scratch branch that are "
-            "removed again; or only judge.",
+            help="Measure missing and expired evidence by a probe topic, group, quota and scratch branch, which are "
+            "removed afterwards.",
         ),
     ] = True,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show the scorecard: green was tested, yellow is designed and untested, red is unknown or failed. No JVM.
+    """Show the scorecard: green is tested, yellow is designed but not tested, red is unknown or failed.
 
-    A failed check blocks every replay; an unknown answer blocks one that is high-volume or business-critical.
+    A failed check blocks every replay; an unknown answer blocks a high-volume or business-critical one.
+    Starts no JVM.
     """
     from anabranch.errors import ExitCode
     from anabranch.pages.gates import render_scorecard
     from anabranch.project.atomic_write import atomic_write
 
-    with _gate_service(run, file, project, context) as (keeper, page):
+    with _gate_service(run, file, project, context) as (service, page):
         if measure:
-            keeper.measure(lambda words: stderr().print(words, markup=False))
-        card = keeper.score()
+            service.measure(say)
+        card = service.score()
         if measure:
-            keeper.keep(card)
+            service.keep(card)
         page.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(page, render_scorecard(card, keeper.contract.metadata.name))
+        atomic_write(page, render_scorecard(card, service.contract.metadata.name))
         emit({**card.document(), "page": str(page)}, output, lambda console: _table(console, card))
-        stderr().print(f"page      {page}", markup=False)
+        say(f"page      {page}")
         if card.closed:
             raise typer.Exit(int(ExitCode.REFUSED))
 
 
 @gates.command()
 def override(
-    gate: Annotated[str, typer.Argument(metavar="GATE", help="The gate's name, as the scorecard has it.")],
-    run: RunOrNone = None,
-    reason: Annotated[
-        str, typer.Option("--reason", help="Why it may be passed all the same.", show_default=False)
-    ] = "",
-    file: ContractFile = None,
+    gate: Annotated[str, typer.Argument(metavar="GATE", help="Name of the gate.")],
+    run: OptionalRunId = None,
+    reason: RequiredReason = "",
+    file: OptionalContractFile = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Answer for a gate by your name. It is on record, and shown with the run ever after."""
+    """Override a gate. Name and reason are recorded in the audit chain and shown with the run."""
     if not reason.strip():
-        raise typer.BadParameter("say why, with --reason")
-    with _gate_service(run, file, project, context) as (keeper, _):
-        kept = keeper.override(gate, reason.strip())
-        subject = f"run {keeper.run}" if keeper.run else f"every run of the contract {keeper.contract.metadata.name}"
+        raise typer.BadParameter("--reason is required")
+    with _gate_service(run, file, project, context) as (service, _):
+        recorded = service.override(gate, reason.strip())
+        subject = f"run {service.run}" if service.run else f"every run of contract {service.contract.metadata.name}"
         emit(
-            {"run": keeper.run, **kept.document()},
+            {"run": service.run, **recorded.document()},
             output,
-            lambda console: console.print(f"{kept.by} answers for {kept.gate} of {subject}.", markup=False),
+            lambda console: console.print(
+                f"Overrode gate {recorded.gate} for {subject}, by {recorded.by}.", markup=False
+            ),
         )
 
 
 @gates.command()
 def acknowledge(
-    run: RunOrNone = None,
-    reason: Annotated[
-        str, typer.Option("--reason", help="Why the replay goes on with what is unknown.", show_default=False)
-    ] = "",
-    file: ContractFile = None,
+    run: OptionalRunId = None,
+    reason: RequiredReason = "",
+    file: OptionalContractFile = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Acknowledge every red gate of a small replay whose answer is unknown, by your name and on record.
+    """Acknowledge every red gate of a small replay whose answer is unknown. Name and reason are recorded.
 
-    Refused where a check failed, and for a replay that is high-volume or business-critical.
+    Refused if a check failed, and for a high-volume or business-critical replay.
     """
     if not reason.strip():
-        raise typer.BadParameter("say why, with --reason")
-    with _gate_service(run, file, project, context) as (keeper, _):
-        card = keeper.acknowledge(reason.strip())
+        raise typer.BadParameter("--reason is required")
+    with _gate_service(run, file, project, context) as (service, _):
+        card = service.acknowledge(reason.strip())
         emit(card.document(), output, lambda console: _table(console, card))
 
 
@@ -134,46 +125,41 @@ def acknowledge(
 def _gate_service(
     run: str | None, file: Path | None, project: Path, context: str | None
 ) -> Iterator[tuple[GateService, Path]]:
-    """The one that is meant, with its store open, and where its page goes."""
+    """The gates of the run or contract, with the store open, and the path of their page."""
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import operator
     from anabranch.app.gates import gate_service
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
-    from anabranch.cli.place import run_in_hand
+    from anabranch.cli.options import open_run
 
     if (run is None) == (file is None):
         raise typer.BadParameter("give a run, or a contract with -f")
     if run is not None:
-        with run_in_hand(run, project, context) as backfill:
+        with open_run(run, project, context) as backfill:
             yield backfill.gates, backfill.folder / "gates.html"
     elif file is not None:
         project_context = open_project(project, context)
         planned = plan_backfill(project_context, file, now=datetime.now(timezone.utc))
         with project_context.store() as store:
             request = planned.request
-            keeper = gate_service(
+            service = gate_service(
                 project_context, store, planned.plan, request.backfill, request.pipeline, operator()[1]
             )
-            yield keeper, project_context.state / "gates" / f"{request.backfill.metadata.name}.html"
-
-
-_STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
+            yield service, project_context.state / "gates" / f"{request.backfill.metadata.name}.html"
 
 
 def _table(console: Console, card: Scorecard) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    rows = Table("", "gate", "says", "answers for it", "turns green by", box=None, header_style="dim")
-    for each in card.judgements:
-        colour = each.colour.value
-        cells = [Text(part, overflow="fold") for part in (each.gate, each.words, each.owner, each.to_green)]
-        rows.add_row(Text(colour, _STYLES[colour]), *cells)
-    console.print(rows)
-    for kept in card.overrides.values():
-        words = f"overridden: {kept.gate}, by {kept.by} on {kept.at:%Y-%m-%d %H:%M} UTC: {kept.reason}"
+    rows = [
+        (Text(each.colour.value, STYLES[each.colour.value]), each.gate, each.words, each.owner, each.to_green)
+        for each in card.judgements
+    ]
+    print_table(console, ("", "gate", "finding", "owner", "to fix"), rows)
+    for each in card.overrides.values():
+        words = f"overridden: {each.gate}, by {each.by} on {each.at:%Y-%m-%d %H:%M} UTC: {each.reason}"
         console.print(Text(words, "bold magenta", overflow="fold"))
     for red in card.acknowledged.values():
         words = f"red, acknowledged: {red.gate}, by {red.by} on {red.at:%Y-%m-%d %H:%M} UTC: {red.reason}"

@@ -1,4 +1,4 @@
-"""`anabranch init`: write a new project that works at once."""
+"""`anabranch init`: write a new project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def init(
     name: Annotated[str | None, typer.Option(help="The project's name.", show_default="the folder's name")] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Write a new project: settings, two pipelines, a contract and a test. Overwrites nothing."""
+    """Write a new project with settings, two pipelines, a contract and a test. Overwrites no file."""
     from anabranch.project.scaffold import plan_project, write_project
 
     project = plan_project(folder, name)
@@ -36,6 +36,6 @@ def init(
     )
     if output is Format.TABLE:
         words = stderr()
-        words.print(f"Project {project.name} is in {project.folder}. Next:", markup=False)
+        words.print(f"Created project {project.name} in {project.folder}. Next:", markup=False)
         for command in following:
             words.print(f"  {command}", markup=False)

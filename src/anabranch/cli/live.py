@@ -1,4 +1,4 @@
-"""`anabranch live`: the pipeline on new events as they come, started, looked at and stopped."""
+"""`anabranch live`: start, show and stop a pipeline on new events."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.under_way import note_look
+from anabranch.cli.current_command import note_status_command
+from anabranch.cli.options import ContextName, PipelineName, ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_facts, stderr
 from anabranch.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -17,32 +18,26 @@ if TYPE_CHECKING:
     from anabranch.live.process import LivePipeline
     from anabranch.live.status import LiveStatus
 
-live = typer.Typer(name="live", help="Run a pipeline on new events as they come.", no_args_is_help=True)
-
-Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline's name.", show_default=False)]
-Project = Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")]
-Context = Annotated[
-    str | None,
-    typer.Option(help="The context to run in.", show_default="ANABRANCH_CONTEXT, or the project's default"),
-]
+live = typer.Typer(name="live", help="Run a pipeline on new events.", no_args_is_help=True)
 
 
 @live.command()
 def start(
-    pipeline: Pipeline,
-    project: Project = Path(),
-    context: Context = None,
+    pipeline: PipelineName,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Run here until Ctrl-C, which ends it after the batch at hand.")
+        bool,
+        typer.Option("--foreground", help="Run in this process until Ctrl-C, which ends it after the current batch."),
     ] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between the beginnings of two batches.")] = 1.0,
-    max_offsets: Annotated[int, typer.Option(min=1, help="The most offsets in one batch.")] = 200_000,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from the start of a batch to the next.")] = 1.0,
+    max_offsets: Annotated[int, typer.Option(min=1, help="Maximum offsets per batch.")] = 200_000,
     output: Output = Format.TABLE,
 ) -> None:
-    """Start live, and return once it runs. The target table is made if it is not there. Again is no change."""
+    """Start live and return when it runs. Creates the target table if it does not exist. Idempotent."""
     from anabranch.live.pace import LivePace
 
-    note_look(f"anabranch live status {pipeline}")
+    note_status_command(f"anabranch live status {pipeline}")
     pace = LivePace(interval, max_offsets)
     if foreground:
         from anabranch.app.project_context import open_project
@@ -55,9 +50,9 @@ def start(
 
 @live.command()
 def status(
-    pipeline: Pipeline, project: Project = Path(), context: Context = None, output: Output = Format.TABLE
+    pipeline: PipelineName, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Say how live is: its process, batches, rate, lag and code. Exit code 0 if it runs, 1 if not."""
+    """Show the process, batches, rate, lag and code of live. Exit code 0 if it runs, otherwise 1."""
     from anabranch.live.status import LiveState
 
     found = _live(pipeline, project, context).status()
@@ -68,16 +63,16 @@ def status(
 
 @live.command()
 def stop(
-    pipeline: Pipeline,
-    project: Project = Path(),
-    context: Context = None,
+    pipeline: PipelineName,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
     patience: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for the batch at hand before a kill.")
+        float, typer.Option(min=0, help="Seconds to wait for the current batch before the process is killed.")
     ] = 120.0,
     output: Output = Format.TABLE,
 ) -> None:
-    """Stop live after the batch at hand, and say whether it had to be killed. Nothing is lost or doubled either way."""
-    note_look(f"anabranch live status {pipeline}")
+    """Stop live after its current batch; kill it when the patience is over. No record is lost or duplicated."""
+    note_status_command(f"anabranch live status {pipeline}")
     how = _live(pipeline, project, context).stop(patience=patience)
     document = {"pipeline": pipeline, "stopped": how.value}
     emit(document, output, lambda console: console.print(f"live {pipeline}: {_words(how.value)}"))
@@ -99,43 +94,39 @@ def _show(status: LiveStatus, output: Format) -> None:
 
 
 def _table(status: LiveStatus, console: Console) -> None:
-    from rich.table import Table
-
-    told = status.as_dict()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
-    table.add_row("live", f"{status.pipeline}: {status.state.value}")
+    shown = status.as_dict()
+    rows: list[tuple[str, object]] = []
+    rows.append(("live", f"{status.pipeline}: {status.state.value}"))
     if status.pid is not None:
-        table.add_row("process", str(status.pid))
-    if last := told["last_batch"]:
+        rows.append(("process", str(status.pid)))
+    if last := shown["last_batch"]:
         counts = f"{last['records']:,} records, {last['rows']:,} rows, {last['quarantined']:,} quarantined"
-        table.add_row("last batch", f"{last['batch']}: {counts}, {last['seconds']:.1f} s")
-    if since := told["since_start"]:
-        table.add_row(
-            "since start", f"{since['batches']:,} batches, {since['records']:,} records, {since['rows']:,} rows"
+        rows.append(("last batch", f"{last['batch']}: {counts}, {last['seconds']:.1f} s"))
+    if since := shown["since_start"]:
+        rows.append(
+            ("since start", f"{since['batches']:,} batches, {since['records']:,} records, {since['rows']:,} rows")
         )
         if since["late"]:
-            table.add_row("late", f"{since['late']:,} events came after their window was written, and are not in it")
-    if told["records_per_second"] is not None:
-        table.add_row("rate", f"{told['records_per_second']:,.0f} records/s")
-    if told["event_time"] is not None:
-        table.add_row("event time", told["event_time"])
-    table.add_row("lag", "unknown: Kafka does not answer" if status.lag is None else _lag(status))
-    if told["code"] is not None:
-        differs = "; the files on the disk are other code, which counts from the next start"
-        table.add_row("code", f"{told['code'][:12]}{differs if status.code_differs else ''}")
-    if told["group_error"] is not None:
-        table.add_row("group", f"does not show the progress: {told['group_error']}")
-    for service, since in told["silent"].items():
-        table.add_row("waits for", f"{service}, which does not answer since {since[:19]}Z")
+            rows.append(("late", f"{since['late']:,} events arrived after their window was written and are not in it"))
+    if shown["records_per_second"] is not None:
+        rows.append(("rate", f"{shown['records_per_second']:,.0f} records/s"))
+    if shown["event_time"] is not None:
+        rows.append(("event time", shown["event_time"]))
+    rows.append(("lag", "unknown: Kafka does not answer" if status.lag is None else _lag(status)))
+    if shown["code"] is not None:
+        differs = "; the files on disk differ and take effect at the next start"
+        rows.append(("code", f"{shown['code'][:12]}{differs if status.code_differs else ''}"))
+    if shown["group_error"] is not None:
+        rows.append(("group", f"offsets not committed: {shown['group_error']}"))
+    for service, since in shown["silent"].items():
+        rows.append(("waits for", f"{service}, no answer since {since[:19]}Z"))
     if status.record is not None and (error := status.record.error) is not None:
-        table.add_row("ended", f"{error['what']}  [{error['code']}]")
+        rows.append(("ended", f"{error['what']}  [{error['code']}]"))
         for label, key in (("run", "command"), ("hint", "hint")):
             if error[key]:
-                table.add_row(label, str(error[key]))
-    table.add_row("log", str(status.log))
-    console.print(table)
+                rows.append((label, str(error[key])))
+    rows.append(("log", str(status.log)))
+    print_facts(console, rows)
 
 
 def _lag(status: LiveStatus) -> str:

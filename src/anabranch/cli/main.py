@@ -1,4 +1,4 @@
-"""The `anabranch` command: runs the app and turns every outcome into words and an exit code."""
+"""The `anabranch` command: runs the app and turns every outcome into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from anabranch.cli.app import app, debugging
+from anabranch.cli.current_command import internal_error, jvm_death, reset
 from anabranch.cli.output import report
-from anabranch.cli.under_way import internal_error, jvm_death, reset
 from anabranch.errors import AnabranchError, ExitCode
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. No traceback leaves here unless `--debug` asked for it."""
+    """Run one command and return its exit code. Raises only with `--debug`, which shows tracebacks."""
     reset()
     try:
         app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="anabranch")

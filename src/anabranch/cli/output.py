@@ -1,10 +1,10 @@
-"""How commands speak: data on stdout as a table, JSON or YAML; everything else on stderr."""
+"""Output of commands: the result on stdout as a table, JSON or YAML; everything else on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 class Format(str, Enum):
@@ -29,11 +30,11 @@ def _remember(value: Format) -> Format:
 
 
 _chosen = Format.TABLE
-"""The format of the command under way, so that an error on its way out is told in the same format."""
+"""Format of the current command. An error is printed in the same format."""
 
 Output = Annotated[
     Format,
-    typer.Option("--output", "-o", callback=_remember, help="How to print the result.", show_default=True),
+    typer.Option("--output", "-o", callback=_remember, help="Format of the result.", show_default=True),
 ]
 
 
@@ -44,20 +45,20 @@ def stdout() -> Console:
     """The console for results. Plain text when it is not a terminal or NO_COLOR is set."""
     from rich.console import Console
 
-    # A pipe has no width: folding or cutting a table there would spoil it for grep.
+    # A pipe has no width: a table folded there could not be searched by grep.
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
     return Console(width=width, soft_wrap=width is not None, highlight=False)
 
 
 def stderr() -> Console:
-    """The console for progress, warnings and errors, so that stdout stays clean for pipes."""
+    """The console for progress, warnings and errors. Stdout has nothing but the result."""
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=not sys.stderr.isatty(), highlight=False)
 
 
 def emit(document: object, output: Format, table: Callable[[Console], None]) -> None:
-    """Print one result. `document` is plain data; `table` draws the same for people."""
+    """Print one result: `document` as JSON or YAML, or by `table`."""
     match output:
         case Format.TABLE:
             table(stdout())
@@ -65,6 +66,50 @@ def emit(document: object, output: Format, table: Callable[[Console], None]) -> 
             typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
         case Format.YAML:
             typer.echo(as_yaml(document), nl=False)
+
+
+STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
+"""Of gates, topics and drills."""
+
+
+def print_table(
+    console: Console, headings: Sequence[str], rows: Iterable[Sequence[object]], *, indent: bool = False
+) -> None:
+    """Rows below their headings, if any. A cell is text, never markup: data can neither colour nor hide output."""
+    from rich.table import Table
+
+    table = Table(*headings, box=None, header_style="dim", show_header=bool(headings), pad_edge=indent)
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    console.print(table)
+
+
+def print_facts(console: Console, pairs: Iterable[tuple[str, object]], *, indent: bool = False) -> None:
+    """Names and values, one pair per line."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=indent)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for name, value in pairs:
+        table.add_row(name, _cell(value))
+    console.print(table)
+
+
+def _cell(value: object) -> Text:
+    from rich.text import Text
+
+    return value if isinstance(value, Text) else Text("" if value is None else str(value), overflow="fold")
+
+
+def say(words: str) -> None:
+    """One line on stderr, as it is."""
+    stderr().print(words, markup=False)
+
+
+def say_next(command: str) -> None:
+    """The command to run next."""
+    say(f"next      {command}")
 
 
 def report(error: AnabranchError, output: Format | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`anabranch plan`: what a backfill will do, decided and pinned with nothing changed and no JVM started."""
+"""`anabranch plan`: plan a backfill and pin its inputs. Read-only; starts no JVM."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import Control
-from anabranch.plan.slices import SIZE_IN_WORDS
+from anabranch.cli.options import ContextName, ContractFile, Control, ProjectFolder, SliceSize
+from anabranch.cli.output import Format, Output, emit, print_facts, print_table, say_next
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,23 +21,17 @@ STEPS_SHOWN = 12
 
 
 def plan(
-    file: Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)],
+    file: ContractFile,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the plan to this file, to apply exactly it.", show_default=False)
+        Path | None, typer.Option("--out", help="Write the plan to this file, to apply it.", show_default=False)
     ] = None,
-    slice_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Offsets in one slice.", show_default=SIZE_IN_WORDS),
-    ] = None,
+    slice_size: SliceSize = None,
     control: Control = False,
-    project: Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")] = Path(),
-    context: Annotated[
-        str | None,
-        typer.Option(help="The context to plan for.", show_default="ANABRANCH_CONTEXT, or the project's default"),
-    ] = None,
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Say what a backfill will do: offsets, slices, what is replaced, and every step. Changes nothing."""
+    """Show what a backfill will do: offsets, slices, the replaced range and every step. Read-only."""
     from datetime import datetime, timezone
 
     from anabranch.app.forecast import forecast_backfill
@@ -52,21 +45,18 @@ def plan(
     planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size, control=control)
     if out is not None:
         write_plan_file(out, planned)
-    prospect = forecast_backfill(project_context, planned, now)
+    forecast = forecast_backfill(project_context, planned, now)
     capabilities = capabilities_of(planned.plan.strategy)
     target = {"target": {"capabilities": capabilities.document()}}
-    document = {**document_of_planned(planned), **target, **prospect.document()}
-    emit(document, output, lambda console: _table(console, planned, capabilities, prospect))
-    asked = f"-f {file}{' --control' if control else ''}"
-    apply = f"anabranch apply {asked if out is None else out}"
-    stderr().print(f"next      {apply}", markup=False)
+    document = {**document_of_planned(planned), **target, **forecast.document()}
+    emit(document, output, lambda console: _table(console, planned, capabilities, forecast))
+    arguments = f"-f {file}{' --control' if control else ''}"
+    say_next(f"anabranch apply {arguments if out is None else out}")
 
 
-def _table(console: Console, planned: Planned, capabilities: Capabilities, prospect: BackfillForecast) -> None:
-    from rich.table import Table
-
-    from anabranch.cli.plan_words import capability_words, facts_of, offsets_of, replaced, steps_shown
-    from anabranch.cli.prospect_words import prospect_words
+def _table(console: Console, planned: Planned, capabilities: Capabilities, forecast: BackfillForecast) -> None:
+    from anabranch.cli.render_forecast import forecast_facts
+    from anabranch.cli.render_plan import capability_words, facts_of, offsets_of, replaced, steps_shown
 
     def section(title: str) -> None:
         console.print(f"\n{title}", style="bold", markup=False)
@@ -75,30 +65,19 @@ def _table(console: Console, planned: Planned, capabilities: Capabilities, prosp
     for line in replaced(planned):
         console.print(f"  {line}", markup=False)
     section("offsets")
-    offsets = Table("partition", "from", "to", "offsets", "live stands at", "ends by", box=None, pad_edge=True)
-    for row in offsets_of(planned):
-        offsets.add_row(*row)
-    console.print(offsets)
+    headings = ("partition", "from", "to", "offsets", "live offset", "ends by")
+    print_table(console, headings, offsets_of(planned), indent=True)
     section("facts")
-    facts = Table(box=None, show_header=False, pad_edge=True)
-    for name, value in facts_of(planned):
-        facts.add_row(name, value)
-    console.print(facts)
+    print_facts(console, facts_of(planned), indent=True)
     section("target")
-    promises = Table(box=None, show_header=False, pad_edge=True)
-    for name, value in capability_words(capabilities):
-        promises.add_row(name, value)
-    console.print(promises)
+    print_facts(console, capability_words(capabilities), indent=True)
     section("steps")
     for line in steps_shown(planned, STEPS_SHOWN):
         console.print(f"  {line}", markup=False)
-    section("window and cost")
-    prospects = Table(box=None, show_header=False, pad_edge=True)
-    for name, value in prospect_words(prospect):
-        prospects.add_row(name, value)
-    console.print(prospects)
-    cautions = (*planned.outlook.cautions, *prospect.cautions)
+    section("schedule and cost")
+    print_facts(console, forecast_facts(forecast), indent=True)
+    cautions = (*planned.outlook.cautions, *forecast.cautions)
     if cautions:
-        section("cautions")
+        section("warnings")
         for caution in cautions:
             console.print(f"  {caution.words}  [{caution.code}]", markup=False)

@@ -20,7 +20,7 @@ def megabytes(size: int) -> str:
 
 @contextmanager
 def downloads(artifacts: Sequence[Artifact], console: Console | None = None) -> Iterator[Progress]:
-    """Shows the download of these jars, from the first byte to the last: nothing if none is fetched after all."""
+    """Shows the download of these jars. Prints nothing if none is downloaded."""
     console = console or stderr()
     with (_bar if console.is_terminal else _lines)(console, artifacts) as progress:
         yield progress
@@ -28,7 +28,7 @@ def downloads(artifacts: Sequence[Artifact], console: Console | None = None) -> 
 
 @contextmanager
 def _bar(console: Console, artifacts: Sequence[Artifact]) -> Iterator[Progress]:
-    """One bar over all their bytes, naming the file under way."""
+    """One bar over all bytes, with the name of the current file."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -44,7 +44,7 @@ def _bar(console: Console, artifacts: Sequence[Artifact]) -> Iterator[Progress]:
         bar.update(task, description=name)
         yield lambda count: bar.advance(task, count)
         left -= 1
-        if left == 0:  # words that follow must not be painted over by a bar that has nothing more to say
+        if left == 0:  # a running bar would overwrite the lines that follow
             bar.stop()
 
     try:
@@ -62,7 +62,7 @@ def _lines(console: Console, artifacts: Sequence[Artifact]) -> Iterator[Progress
         nonlocal done
         if done == 0:
             total = megabytes(sum(a.size for a in artifacts))
-            console.print(f"fetching {len(artifacts)} jars ({total}) …")
+            console.print(f"fetching {len(artifacts)} jars ({total})")
         done += 1
         console.print(f"  {done}/{len(artifacts)} {name} ({megabytes(size)})")
         yield lambda _count: None

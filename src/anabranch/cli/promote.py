@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, Yes, confirm, run_in_hand
+from anabranch.cli.options import ContextName, ProjectFolder, Reason, RunId, Yes, confirm, open_run
+from anabranch.cli.output import Format, Output, emit, say, say_next
 
 if TYPE_CHECKING:
     from anabranch.plan.target_range import TargetPart
@@ -22,30 +22,27 @@ def promote(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Join a validated run into production in one atomic commit, while live goes on."""
+    """Promote a validated run to production in one atomic commit, while live continues."""
     from datetime import datetime, timezone
 
-    from anabranch.cli.watching import watching
+    from anabranch.cli.run_progress import run_progress
 
-    with run_in_hand(run, project, context) as found:
-        backfill = replace(found, say=lambda line: stderr().print(line, markup=False))
+    with open_run(run, project, context) as found:
+        backfill = replace(found, say=say)
         target = backfill.plan.target
         confirm(
-            f"One commit on {target.table}: {_replaced(target.partitions)} is replaced by what run {backfill.run_id} "
-            "has staged.\n"
-            "Readers see the state before or the state after. Live goes on; nothing it writes is lost.",
+            f"One commit on {target.table} replaces {_replaced(target.partitions)} by the staged rows of run "
+            f"{backfill.run_id}.\nReaders see the state before or after it. Live continues; its commits are kept.",
             target.table,
             yes,
         )
         with backfill.lease() as lease:
-            watch = watching(0, backfill.lag)
+            watch = run_progress(0, backfill.lag)
             with watch.shown(pausable=False):
                 snapshot = backfill.promote(lease, watch, datetime.now(timezone.utc))
         horizon = backfill.rollback_horizon
         until = None if horizon is None else horizon.ends_at
         following = f"anabranch rollback {backfill.run_id}"
-        if until is not None:
-            following += f"; from {until:%Y-%m-%d %H:%M} UTC on anabranch close {backfill.run_id}"
         emit(
             {
                 "run": backfill.run_id,
@@ -59,7 +56,9 @@ def promote(
                 f"Promoted run {backfill.run_id} to {target.table} (snapshot {snapshot}).", markup=False
             ),
         )
-    stderr().print(f"next      {following}", markup=False)
+    if until is not None:
+        say(f"close     from {until:%Y-%m-%d %H:%M} UTC: anabranch close {backfill.run_id}")
+    say_next(following)
 
 
 def rollback(
@@ -69,28 +68,28 @@ def rollback(
         bool,
         typer.Option(
             "--override",
-            help="Roll back though the contract and the roles name others; needs --reason, goes on record.",
+            help="Roll back without the authority that contract and roles require. Needs --reason; recorded.",
         ),
     ] = False,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why you override.", show_default=False)] = None,
+    reason: Reason = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Take a promoted run out again: the former rows of the range come back, later commits of live stay."""
+    """Roll back a promoted run: restore the former rows of the range and keep every later commit of live."""
     if override != bool(reason):
         raise typer.BadParameter("--override and --reason go together")
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         target = backfill.plan.target
         confirm(
-            f"One commit on {target.table}: what run {backfill.run_id} has put in is taken out, and the former rows "
-            "come back.\nWhat live has written since stays. Staging is kept, so you can promote again.",
+            f"One commit on {target.table} removes the rows of run {backfill.run_id} and restores the former ones.\n"
+            "Later commits of live are kept. Staging is kept, so the run can be promoted again.",
             target.table,
             yes,
         )
         with backfill.lease() as lease:
             snapshot = backfill.roll_back(lease, reason)
-        following = f"anabranch promote {backfill.run_id}, or anabranch close {backfill.run_id}"
+        following = f"anabranch close {backfill.run_id}"
         emit(
             {"run": backfill.run_id, "table": target.table, "snapshot": snapshot, "next": following},
             output,
@@ -98,7 +97,7 @@ def rollback(
                 f"Rolled back run {backfill.run_id} on {target.table} (snapshot {snapshot}).", markup=False
             ),
         )
-    stderr().print(f"next      {following}", markup=False)
+    say_next(following)
 
 
 def close(
@@ -108,19 +107,17 @@ def close(
         bool,
         typer.Option(
             "--forfeit-rollback",
-            help="Close a promoted run within the contract's rollback.horizon; needs --reason, goes on record.",
+            help="Close within the contract's rollback.horizon. Needs --reason; recorded.",
         ),
     ] = False,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Why the rollback is forfeited.", show_default=False)
-    ] = None,
+    reason: Reason = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """End a run: write its record and remove staging. After that it can't be rolled back or promoted.
+    """Close a run: write its closure record and remove staging. No promotion or rollback is possible afterwards.
 
-    A promoted run is closed once the contract's rollback.horizon is over, counted from its last promotion.
+    A promoted run can be closed after the contract's rollback.horizon, counted from its last promotion.
     """
     from datetime import datetime, timezone
 
@@ -129,17 +126,19 @@ def close(
 
     if forfeit != bool(reason and reason.strip()):
         raise typer.BadParameter("--forfeit-rollback and --reason go together")
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         require_steering(backfill, "close")
         now = datetime.now(timezone.utc)
-        # Asked before the confirmation, and again under the lease.
+        # Checked before the confirmation, and again under the lease.
         horizon = backfill.rollback_horizon
         require_rollback_given_up(backfill.run_id, horizon, now, forfeit=reason)
-        still = "" if horizon is None or not horizon.is_open(now) else f" until {horizon.ends_at:%Y-%m-%d %H:%M} UTC"
+        guaranteed = (
+            "" if horizon is None or not horizon.is_open(now) else f" until {horizon.ends_at:%Y-%m-%d %H:%M} UTC"
+        )
         confirm(
-            f"Run {backfill.run_id} is {backfill.run.state.value}. Closing removes its staging branch and its tags: it "
+            f"Run {backfill.run_id} is {backfill.run.state.value}. Closing removes its staging branch and tags; it "
             "can be neither promoted nor rolled back afterwards."
-            + (f"\nIts contract guarantees a rollback{still}; you forfeit it." if still else ""),
+            + (f"\nIts contract guarantees a rollback{guaranteed}; you forfeit it." if guaranteed else ""),
             backfill.plan.target.table,
             yes,
         )
@@ -149,11 +148,11 @@ def close(
         emit(
             record,
             output,
-            lambda console: console.print(f"Run {backfill.run_id} is closed: {record['verdict']}. Record: {file}"),
+            lambda console: console.print(f"Closed run {backfill.run_id}: {record['verdict']}. Closure record: {file}"),
         )
 
 
 def _replaced(part: TargetPart) -> str:
     if part.start is None or part.end is None:
-        return "all of it"
-    return f"what it has from {part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} UTC"
+        return "the whole table"
+    return f"the range from {part.start:%Y-%m-%d %H:%M} to {part.end:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""What is said of a replay's progress: values in, one line out."""
+"""The line that shows the progress of a replay, from its values."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReplayProgress:
-    """All that is known of a replay at one moment. Times are seconds of one clock."""
+    """The state of a replay at one moment. Times are seconds of one clock."""
 
     phase: str
-    """What is going on outside a slice."""
+    """The activity outside a slice."""
     phase_since: float
     total: int | None = None
     """Offsets of all slices; None: not known yet."""
     committed: int = 0
-    """Offsets of those in staging."""
+    """Offsets of the slices in staging."""
     before: int = 0
-    """Of `committed`, those that were in staging when this process began."""
+    """The part of `committed` that was in staging when this process began."""
     slice_: Slice | None = None
-    """The one at hand."""
+    """The current slice."""
     inside: SliceProgress | None = None
     bytes: int = 0
     """Read since `replaying_since`."""
     replaying_since: float = 0.0
     paused: float = 0.0
-    """How many seconds since then the replay was paused."""
+    """Seconds since then in which the replay was paused."""
     lag: int | None = None
-    """How far live is behind, in offsets."""
+    """Live lag in offsets."""
 
     @property
     def done(self) -> float:
-        """Offsets, the share of the slice at hand included."""
+        """Offsets, including the read share of the current slice."""
         if self.slice_ is None or self.inside is None or not self.inside.planned:
             return self.committed
         return self.committed + self.slice_.width * self.inside.read / self.inside.planned
 
 
 def line(progress: ReplayProgress, now: float) -> str:
-    """Two spaces between its parts. A rate and the time left are said once something has been read."""
+    """Parts separated by two spaces. Rate and remaining time are included once records were read."""
     return "  ".join(_parts(progress, now))
 
 
 def share(progress: ReplayProgress) -> str:
-    """Rounded down, so that 100 % is said when all of it is committed."""
+    """Rounded down: 100 % means that every slice is committed."""
     if not progress.total:
         return "100 %" if progress.total == 0 else ""
     return f"{int(100 * progress.done / progress.total)} %"
@@ -76,7 +76,7 @@ def _parts(progress: ReplayProgress, now: float) -> Iterator[str]:
 
 
 def duration(seconds: float) -> str:
-    """To the unit that matters: 40 s, 3 min, 2 h 5 min."""
+    """In suitable units: 40 s, 3 min, 2 h 5 min."""
     whole = round(seconds)
     if whole < 90:
         return f"{whole} s"

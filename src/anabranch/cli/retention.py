@@ -1,4 +1,4 @@
-"""`anabranch retention audit`: whether every topic is kept as long as a mistake takes to be found and corrected."""
+"""`anabranch retention audit`: compare the retention of topics with the time to find and correct a fault."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, ProjectFolder
+from anabranch.cli.output import STYLES, Format, Output, emit, print_table, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from anabranch.readiness.retention import RetentionAudit, TopicVerdict
 
 retention = typer.Typer(
-    name="retention", help="How long topics are kept, and how long they must be.", no_args_is_help=True
+    name="retention", help="Retention of topics, and the retention that their class requires.", no_args_is_help=True
 )
 
 BAR = 16
-"""Characters of the bar. Its middle is what the class demands, its end twice as much."""
+"""Characters of the bar. Its middle is the retention that the class requires, its end twice as much."""
 
 
 @retention.command()
@@ -33,9 +33,9 @@ def audit(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Say per topic how far back a replay can go, what its class demands, and what a change would cost.
+    """Show per topic how far back a replay can go, what its class requires, and the cost of a change.
 
-    Ends with exit code 3 if a topic is red: a mistake made there today would be gone before it is corrected.
+    Exit code 3 if a topic is red: its records would be deleted before a fault of today is corrected.
     """
     from datetime import datetime, timezone
 
@@ -49,23 +49,19 @@ def audit(
     missing = sorted(set(topics or ()) - {each.topic.name for each in found.topics})
     emit({**found.document(), "missing": missing}, output, lambda console: _table(console, found))
     for name in missing:
-        stderr().print(f"There is no topic {name}, or this user may not see it.", markup=False)
+        say(f"Topic {name} does not exist, or this user may not see it.")
     if missing or found.colour is Colour.RED:
         raise typer.Exit(int(ExitCode.REFUSED))
 
 
 def _table(console: Console, found: RetentionAudit) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     if not found.topics:
-        console.print("The cluster has no topic of yours.")
+        console.print("No topic is visible to this user.")
         return
-    columns = ("", "topic", "class", "replay from", "today", "settings", "demands", "", "per day")
-    table = Table(*columns, box=None, header_style="dim")
-    for each in found.topics:
-        table.add_row(_mark(each), Text(each.topic.name), *_cells(each))
-    console.print(table)
+    headings = ("", "topic", "class", "replay from", "today", "settings", "required", "", "per day")
+    print_table(console, headings, ((_mark(each), each.topic.name, *_cells(each)) for each in found.topics))
     for each in found.topics:
         if each.to_green:
             more = "" if each.more_bytes is None else f" (about {_bytes(each.more_bytes)} more on disk)"
@@ -88,7 +84,7 @@ def _cells(each: TopicVerdict) -> tuple[Text | str, ...]:
     known = each.topic.partitions is not None
     promised = "unknown"
     if each.promise is not None:
-        promised = "for ever" if each.promise.kept is None else roughly(each.promise.kept)
+        promised = "unlimited" if each.promise.kept is None else roughly(each.promise.kept)
     return (
         each.classified.topic_class.value if each.classified else "",
         ("the beginning" if each.oldest is None else f"{each.oldest:%Y-%m-%d %H:%M}") if known else "unknown",
@@ -101,24 +97,21 @@ def _cells(each: TopicVerdict) -> tuple[Text | str, ...]:
 
 
 def _bar(each: TopicVerdict) -> Text | str:
-    """What the settings keep, beside what the class demands."""
+    """Retention by the settings, beside the retention that the class requires."""
     from rich.text import Text
 
     if each.classified is None or each.promise is None:
         return ""
-    kept, needs = each.promise.kept, each.classified.needs.total
-    filled = BAR if kept is None else min(BAR, round(kept / needs * BAR / 2))
+    retention, needs = each.promise.kept, each.classified.needs.total
+    filled = BAR if retention is None else min(BAR, round(retention / needs * BAR / 2))
     line = "█" * filled + "░" * (BAR - filled)
-    return Text(f"{line[: BAR // 2]}│{line[BAR // 2 :]}", _STYLES[each.colour.value])
-
-
-_STYLES = {"green": "green", "yellow": "yellow", "red": "bold red"}
+    return Text(f"{line[: BAR // 2]}│{line[BAR // 2 :]}", STYLES[each.colour.value])
 
 
 def _mark(each: TopicVerdict) -> Text:
     from rich.text import Text
 
-    return Text({"green": "✓", "yellow": "!", "red": "✗"}[each.colour.value], _STYLES[each.colour.value])
+    return Text({"green": "✓", "yellow": "!", "red": "✗"}[each.colour.value], STYLES[each.colour.value])
 
 
 def _bytes(size: int) -> str:

@@ -1,12 +1,12 @@
-"""`anabranch runbook`: one page about a run for everybody who may have to act on it."""
+"""`anabranch runbook`: one page about a run, for everyone who may have to act on it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anabranch.cli.options import ContextName, ProjectFolder, RunId, open_run
 from anabranch.cli.output import Format, Output, emit
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 def runbook(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Write a run's page, as Markdown and HTML: what it is, where it stands, what to type next, and who may."""
+    """Write the runbook of a run as Markdown and HTML: contract, state, commands, and who may run them."""
     from datetime import datetime, timezone
 
     from anabranch.app.runbook import keep_runbook
 
-    with run_in_hand(run, project, context) as backfill:
-        kept = keep_runbook(backfill, datetime.now(timezone.utc))
+    with open_run(run, project, context) as backfill:
+        written = keep_runbook(backfill, datetime.now(timezone.utc))
     document = {
-        "run": kept.situation.run.id,
-        "state": kept.situation.run.state.value,
-        "markdown": str(kept.markdown),
-        "page": str(kept.page),
+        "run": written.situation.run.id,
+        "state": written.situation.run.state.value,
+        "markdown": str(written.markdown),
+        "page": str(written.page),
     }
 
     def table(console: Console) -> None:
-        console.print(f"page      {kept.page}", markup=False)
-        console.print(f"markdown  {kept.markdown}", markup=False)
+        console.print(f"page      {written.page}", markup=False)
+        console.print(f"markdown  {written.markdown}", markup=False)
 
     emit(document, output, table)

@@ -1,4 +1,4 @@
-"""`anabranch list`, `status`, `describe` and `log`: what runs there are, where one stands, and what happened to it."""
+"""`anabranch list`, `status`, `describe` and `log`: the runs of a project, and state, records and history of one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit
-from anabranch.cli.place import ContextName, ProjectFolder, RunId, run_in_hand
+from anabranch.cli.options import ContextName, ProjectFolder, RunId, open_run
+from anabranch.cli.output import Format, Output, emit, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def list_runs(
-    every: Annotated[bool, typer.Option("--all", help="Also runs that have ended.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include runs that have ended.")] = False,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """The runs of the project: those that hold a range, or all of them."""
+    """List the active runs of the project, or all of them."""
     from anabranch.app.project_context import open_project
     from anabranch.runs.states import ACTIVE
 
@@ -32,13 +32,11 @@ def list_runs(
         runs = store.reader.runs(states=None if every else ACTIVE)
 
     def table(console: Console) -> None:
-        from rich.table import Table
-
-        rows = Table("run", "state", "pipeline", "target", "from", "to", "by", box=None, header_style="dim")
+        rows = []
         for each in runs:
             start, end = (f"{at:%Y-%m-%d %H:%M}" if at else "" for at in (each.target.start, each.target.end))
-            rows.add_row(each.id, each.state.value, each.pipeline, each.target.table, start, end, each.author)
-        console.print(rows)
+            rows.append((each.id, each.state.value, each.pipeline, each.target.table, start, end, each.author))
+        print_table(console, ("run", "state", "pipeline", "target", "from", "to", "author"), rows)
 
     emit([_summary(each) for each in runs], output, table)
 
@@ -46,8 +44,8 @@ def list_runs(
 def status(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Where one run stands: state, slices done, who works on it, what may come next."""
-    with run_in_hand(run, project, context) as backfill:
+    """Show the state of a run: staged slices, the process that works on it, its approval, and the possible events."""
+    with open_run(run, project, context) as backfill:
         document = _status(backfill)
 
     def table(console: Console) -> None:
@@ -55,7 +53,7 @@ def status(
         console.print(f"run       {document['run']}", markup=False)
         console.print(f"state     {document['state']}", style="bold", markup=False)
         console.print(f"slices    {slices['done']} of {slices['planned']} in staging", markup=False)
-        console.print(f"at work   {document['holder'] or 'nobody'}", markup=False)
+        console.print(f"process   {document['holder'] or 'none'}", markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
         for each in document["silent"]:
@@ -69,7 +67,7 @@ def status(
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
         console.print(f"approval  {document['approval']['words']}", markup=False)
-        console.print(f"may       {', '.join(document['may'])}", markup=False)
+        console.print(f"possible  {', '.join(document['may'])}", markup=False)
 
     emit(document, output, table)
 
@@ -77,27 +75,18 @@ def status(
 def describe(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Everything on record about one run: contract, plan, ledger, validation, commits."""
+    """Show every record of a run: contract, plan, ledger, steps, approvals, overrides."""
     from anabranch.close.closure import slice_ledgers
     from anabranch.gates.acknowledgements import acknowledgements_of
     from anabranch.gates.approval.approval import approvals_of
     from anabranch.gates.overrides import overrides_of
     from anabranch.replay.slice_ledger import total
 
-    with run_in_hand(run, project, context) as backfill:
+    with open_run(run, project, context) as backfill:
         documents = backfill.store.reader.documents(backfill.run_id)
         journal = backfill.store.reader.journal(backfill.run_id)
         bytes_read, account = total(slice_ledgers(journal))
-        steps = [
-            {
-                "step": e.step,
-                "id": e.id,
-                "outcome": e.outcome.value if e.outcome else "open",
-                "at": e.intended_at.isoformat(),
-            }
-            for e in journal
-            if e.step not in ("slice", "control")
-        ]
+        steps = [_step(entry) for entry in journal if entry.step not in ("slice", "control")]
         document = {
             **_status(backfill),
             "contract": dict(documents.contract),
@@ -132,18 +121,17 @@ def describe(
 def log(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """What happened to one run, record by record, from the audit chain."""
-    with run_in_hand(run, project, context) as backfill:
+    """Show the history of a run: its records in the audit chain."""
+    with open_run(run, project, context) as backfill:
         records = backfill.store.reader.audit(run_id=backfill.run_id)
 
     def table(console: Console) -> None:
-        from rich.table import Table
-
-        rows = Table("at", "who", "what", "state", "details", box=None, header_style="dim")
+        rows = []
         for each in records:
-            moved = f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or "")
-            rows.add_row(each.at[:19], each.actor, each.action, moved, "" if each.details == "{}" else each.details)
-        console.print(rows)
+            states = f"{each.from_state} → {each.to_state}" if each.from_state else (each.to_state or "")
+            details = "" if each.details == "{}" else each.details
+            rows.append((each.at[:19], each.actor, each.action, states, details))
+        print_table(console, ("at", "actor", "action", "state", "details"), rows)
 
     emit([each.as_dict() for each in records], output, table)
 

@@ -26,5 +26,5 @@ def schema(
     from anabranch.contract.schema import schema_of, schema_of_all
 
     document = schema_of_all() if kind is None else schema_of(kind.value)
-    # A schema has no rows to draw, so people get the same JSON that editors do.
+    # A schema has no rows for a table, so this format is the same JSON, coloured.
     emit(document, output, lambda console: console.print_json(json.dumps(document)))

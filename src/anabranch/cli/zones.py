@@ -1,4 +1,4 @@
-"""`anabranch zones`: the map of event times by offset blocks, from which a plan knows where every event is."""
+"""`anabranch zones`: the zone map, which tells a plan the event times of every block of offsets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch.cli.output import Format, Output, emit, stderr
-from anabranch.cli.place import ContextName, ProjectFolder
+from anabranch.cli.options import ContextName, PipelineName, ProjectFolder
+from anabranch.cli.output import Format, Output, emit, print_table, say_next, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from anabranch.plan.slices import Slice
 
 zones = typer.Typer(
-    name="zones", help="The zone map of a pipeline: which offsets hold which event times.", no_args_is_help=True
+    name="zones", help="The zone map of a pipeline: event times by block of offsets.", no_args_is_help=True
 )
-
-PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline's name.", show_default=False)]
 
 
 @zones.command()
@@ -32,16 +30,16 @@ def build(
     project: ProjectFolder = Path(),
     context: ContextName = None,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Count everything again, as after a compaction that removed much.")
+        bool, typer.Option("--anew", help="Count every block again, for example after a log compaction.")
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Count what no zone counts yet, on Spark. Ended in the middle, the next build goes on from there."""
+    """Count the offsets that no zone covers, on Spark. An interrupted build continues at the next one."""
     work = _work(pipeline, project, context)
-    pieces = work.missing(anew=anew)
-    if pieces:
-        with _progress(sum(slice_.width for slice_ in pieces)) as done:
-            work.build(pieces, done)
+    slices = work.missing(anew=anew)
+    if slices:
+        with _progress(sum(slice_.width for slice_ in slices)) as done:
+            work.build(slices, done)
     _show(work, output)
 
 
@@ -52,7 +50,7 @@ def show(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Say what the map covers, from when to when, and how late events come. Starts no JVM, changes nothing."""
+    """Show which offsets and event times the map covers, and how late events arrive. Read-only; starts no JVM."""
     _show(_work(pipeline, project, context), output)
 
 
@@ -76,25 +74,23 @@ def _show(work: PipelineZones, output: Format) -> None:
     }
     emit(document, output, lambda console: _table(console, work, covered))
     if any(each.counted < each.offsets for each in covered):
-        stderr().print(f"next      anabranch zones build {work.loaded.name}", markup=False)
+        say_next(f"anabranch zones build {work.loaded.name}")
 
 
 def _table(console: Console, work: PipelineZones, covered: tuple[Covered, ...]) -> None:
     from datetime import timedelta
 
-    from rich.table import Table
-
     from anabranch.plan.offsets.zone_summary import moment_text
     from anabranch.project.quantities import format_duration
 
     console.print(f"zone map of {work.topic.name} in {work.table}", style="bold", markup=False)
-    columns = ("partition", "offsets", "covered", "zones", "records", "first event", "last event", "late", "by up to")
-    table = Table(*columns, box=None, pad_edge=True)
+    headings = ("partition", "offsets", "covered", "zones", "records", "first event", "last event", "late", "by up to")
+    rows = []
     for each in covered:
         share = each.counted / each.offsets if each.offsets else 1.0
         late = each.late / each.records if each.records else 0.0
-        table.add_row(
-            str(each.partition),
+        row = (
+            each.partition,
             f"{each.offsets:,}",
             f"{share:.1%}",
             f"{each.zones:,}",
@@ -104,7 +100,8 @@ def _table(console: Console, work: PipelineZones, covered: tuple[Covered, ...]) 
             f"{late:.2%}",
             format_duration(timedelta(seconds=min(each.latest_by // 1_000_000, 10**10))) or "0s",
         )
-    console.print(table)
+        rows.append(row)
+    print_table(console, headings, rows, indent=True)
 
 
 @contextmanager

@@ -137,5 +137,5 @@ def test_fetch_with_everything_here(kafka: KafkaForTests, tmp_path: Path) -> Non
     document = json.loads(run("fetch", "-o", "json", folder=tmp_path).stdout)
 
     assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.startswith(f"all {document['jars']} jars are here (")
+    assert found.stdout.startswith(f"All {document['jars']} jars are present (")
     assert document["fetched"] == 0

@@ -199,7 +199,7 @@ def test_a_plan_for_people(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) 
     assert main(["plan", "-f", str(contract), "--project", str(plan_shop.folder)]) == 0
     printed = capsys.readouterr()
     assert "shop.orders is replaced from 2025-06-04T00:00:00Z to 2025-06-06T00:00:00Z" in printed.out
-    assert "asked for were 2025-06-04T01:00:00Z" in printed.out
+    assert "requested: 2025-06-04T01:00:00Z" in printed.out
     assert "a file holds one day of ordered_at" in printed.out
     assert "429" in printed.out
     assert "promote in one commit to shop.orders: 2 files out" in printed.out

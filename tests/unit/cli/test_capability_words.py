@@ -8,7 +8,7 @@ from enum import Enum
 import pytest
 
 from anabranch.app.targets import capabilities_of
-from anabranch.cli.plan_words import capability_words
+from anabranch.cli.render_plan import capability_words
 from anabranch.plan.strategies.strategy import Strategy, legal_strategies
 from anabranch.promote.capabilities import HeadCheck, Moves, ReaderView, RowRestore, StreamingReaders
 

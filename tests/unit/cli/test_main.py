@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import pytest
 
 from anabranch.cli.app import app
+from anabranch.cli.current_command import note_status_command
 from anabranch.cli.main import main
 from anabranch.cli.output import Format, Output
-from anabranch.cli.under_way import note_look
 from anabranch.errors import AnabranchError, ExitCode
 
 
@@ -42,7 +42,7 @@ def _nothing() -> None:
 
 
 def _surprise_with_a_run() -> None:
-    note_look("anabranch status 20250601-ab12")
+    note_status_command("anabranch status 20250601-ab12")
     _surprise()
 
 
@@ -113,7 +113,8 @@ def test_an_internal_error_claims_no_state_and_names_the_command_that_shows_it(
     assert said.splitlines() == [
         "error     Internal error: ZeroDivisionError: nobody saw it coming.  [unexpected]",
         "state     Unknown: run `anabranch status 20250601-ab12` before you retry.",
-        "hint      anabranch status 20250601-ab12; `anabranch --debug sample …` shows the traceback of a retry",
+        "run       anabranch status 20250601-ab12",
+        "hint      `anabranch --debug sample …` shows the traceback of a retry",
     ]
 
 

@@ -22,7 +22,7 @@ def test_without_a_terminal_there_is_a_line_for_each_file() -> None:
     fetched(Console(file=text), JARS)
 
     assert text.getvalue().splitlines() == [
-        "fetching 2 jars (4.0 MB) …",
+        "fetching 2 jars (4.0 MB)",
         "  1/2 one-1.jar (3.0 MB)",
         "  2/2 two-2.jar (1.0 MB)",
     ]

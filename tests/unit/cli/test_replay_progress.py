@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from anabranch.cli.replay_progress import ReplayProgress, duration, line, share
-from anabranch.cli.watching import Watching
+from anabranch.cli.run_progress import RunProgress
 from anabranch.plan.slices import Slice
 from anabranch.replay.replayer import SliceDone, SlicePhase, SliceProgress
 from anabranch.replay.slice_ledger import SliceLedger
@@ -74,7 +74,7 @@ def test_durations(seconds: float, words: str) -> None:
 
 def test_off_a_terminal_phases_and_slices_are_lines_and_a_line_says_how_far_the_slice_is() -> None:
     text, now = StringIO(), [100.0]
-    watch = Watching(Console(file=text, width=200), 2000, lambda: 7, lambda: now[0])
+    watch = RunProgress(Console(file=text, width=200), 2000, lambda: 7, lambda: now[0])
     watch.phase("starting Spark")
     now[0] = 110.0
     watch.remaining([FIRST, SECOND])
@@ -89,6 +89,6 @@ def test_off_a_terminal_phases_and_slices_are_lines_and_a_line_says_how_far_the_
 
 
 def test_a_resumed_run_begins_where_it_was() -> None:
-    watch = Watching(Console(file=StringIO()), 2000, lambda: None, lambda: 100.0)
+    watch = RunProgress(Console(file=StringIO()), 2000, lambda: None, lambda: 100.0)
     watch.remaining([SECOND])
     assert watch.text() == "50 %  replaying"

@@ -118,7 +118,7 @@ def test_the_command_prints_data_on_stdout_progress_on_stderr_and_1_for_red(
     assert code == 1
     assert document["healthy"] is False
     assert [each["subject"] for each in document["findings"]][-3:] == ["kafka", "catalog", "database"]
-    assert "looking at kafka" in said.err
+    assert "checking kafka" in said.err
     assert "Traceback" not in said.err
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.unit.plan.world import JUNE, World, hourly
 
-from anabranch.cli.plan_words import completeness_of, facts_of, offsets_of
+from anabranch.cli.render_plan import completeness_of, facts_of, offsets_of
 from anabranch.plan.offsets.completeness import Proof
 from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
 from anabranch.plan.offsets.zones import PartitionZones, Zone, ZoneMap

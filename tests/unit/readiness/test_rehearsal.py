@@ -22,6 +22,7 @@ from anabranch.readiness.rehearse import Rehearsal, RehearsalFailedError
 from anabranch.replay.replayer import SliceDone, SlicePhase, SliceProgress, SliceWriter
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 
 NOW = datetime(2025, 7, 1, tzinfo=timezone.utc)
 SLICE_SECONDS, BYTES = 2.0, 1000
@@ -65,7 +66,7 @@ class Stand:
             raise AnabranchError("No such rate.", state="All.", hint="none")
         self.written.append(slice_.id)
         self.now += SLICE_SECONDS
-        return SliceDone(1, SliceLedger(BYTES, {}))
+        return SliceDone(Head(str(1)), SliceLedger(BYTES, {}))
 
     # the tools
     def remove_branches(self) -> None:
@@ -76,10 +77,10 @@ class Stand:
         self.now += 0.5
 
     def staging(self) -> Staging:
-        return Staging("rehearsal", 1, 7, self.planned.plan.target.partitions)
+        return Staging("rehearsal", 1, "scratch", Head("7"), self.planned.plan.target.partitions)
 
-    def head(self, staging: Staging) -> int:
-        return 8
+    def head(self, staging: Staging) -> Head:
+        return Head("8")
 
     def writer(self) -> SliceWriter:
         return self
@@ -101,7 +102,6 @@ class Stand:
 
     def time_stages(
         self,
-        writer: SliceWriter,
         slice_: Slice,
         staging: Staging,
         clock: Callable[[], float],
@@ -112,8 +112,8 @@ class Stand:
         whole = write()
         return {stage: whole if stage == "decode" else 0.0 for stage in STAGES}
 
-    def validation(self, head: int) -> Callable[[], float]:
-        assert head == 8
+    def validation(self, head: Head) -> Callable[[], float]:
+        assert head == Head("8")
         seconds = iter((30.0, 4.0))
 
         def validate() -> float:
@@ -122,7 +122,7 @@ class Stand:
 
         return validate
 
-    def rehearse_rollback(self, head: int, clock: Callable[[], float]) -> RehearsedRollback:
+    def rehearse_rollback(self, head: Head, clock: Callable[[], float]) -> RehearsedRollback:
         return RehearsedRollback(1, 1, 0.1, 0.2, True, True)
 
     def cores(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from tests.unit.validate.evidence import ACCOUNTS, BUCKETS, COLUMNS, FIRST, evidence, only, report, staged
 
-from anabranch.cli.report import print_report
+from anabranch.cli.render_report import print_report
 from anabranch.pages.validation import render_page
 from anabranch.runs.heads import Head
 from anabranch.validate.attribution import Attribution, DiffAttribution

@@ -16,7 +16,7 @@ from tests.fixtures.properties import effort
 from tests.unit.validate.evidence import ACCOUNTS, FIRST, RANGE, SLICES, report, staged
 from tests.unit.validate.evidence import COLUMNS as TABLE_COLUMNS
 
-from anabranch.cli.report import print_report
+from anabranch.cli.render_report import print_report
 from anabranch.pages.charts import COLUMNS, columns
 from anabranch.pages.environment import environment
 from anabranch.pages.validation import render_page

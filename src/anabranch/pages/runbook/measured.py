@@ -61,14 +61,14 @@ def gates(now: Situation) -> tuple[Block, ...]:
     return *found, grid(("Red, acknowledged", "Finding", "By", "At", "Reason"), rows)
 
 
-def _card(kept: Evidence) -> Block:
+def _card(evidence: Evidence) -> Block:
     """As it was then; `anabranch gates` evaluates the gates again."""
-    gates: list[dict[str, str | None]] = kept.found["gates"]  # type: ignore[assignment]
+    gates: list[dict[str, str | None]] = evidence.found["gates"]  # type: ignore[assignment]
     rows = (
         (each["gate"] or "", each["colour"] or "", each["words"] or "", each["owner"] or "", each["to_green"] or "")
         for each in gates
     )
-    return grid((f"Gate, {kept.at:%Y-%m-%d %H:%M}", "Colour", "Finding", "Owner", "To fix"), rows)
+    return grid((f"Gate, {evidence.at:%Y-%m-%d %H:%M}", "Colour", "Finding", "Owner", "To fix"), rows)
 
 
 def _or_missing(now: Situation, kinds: Iterable[str], command: str) -> tuple[Block, ...]:

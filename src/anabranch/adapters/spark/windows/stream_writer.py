@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.adapters.checkpoints.log import begin_batch, batch_metadata
+from anabranch.adapters.checkpoints.log import batch_metadata, begin_batch
 from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.adapters.spark.decode.decode import REASON, TOMBSTONE, bad_of
 from anabranch.adapters.spark.ports import ReadSlice

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LINE_SECONDS, BAR_SECONDS = 10.0, 1.0
 
 
-class Watching:
-    """A `Watch` that shows progress on stderr and turns the first Ctrl-C into a pause after the slice at hand."""
+class RunProgress:
+    """An observer that shows progress on stderr and turns the first Ctrl-C into a pause after the current slice."""
 
     def __init__(
         self, console: Console, total: int, lag: Callable[[], int | None], clock: Callable[[], float] = time.monotonic
@@ -35,13 +35,13 @@ class Watching:
         self._lag = lag
         self._clock = clock
         self._progress = ReplayProgress("", clock())
-        self._said = Lock()
+        self._lock = Lock()
         self._bytes = self._bytes_before = self._committed_bytes = 0
-        self._asked = False
+        self._interrupted = False
         self._bar: tuple[Progress, TaskID] | None = None
 
     def phase(self, words: str) -> None:
-        with self._said:
+        with self._lock:
             self._progress = replace(self._progress, phase=words, phase_since=self._clock(), slice_=None, inside=None)
         if self._bar is None:
             self._console.print(words, markup=False)
@@ -50,7 +50,7 @@ class Watching:
     def remaining(self, slices: Sequence[Slice]) -> None:
         left, now = sum(each.width for each in slices), self._clock()
         before = max(0, self._total - left)
-        with self._said:
+        with self._lock:
             self._bytes_before, self._committed_bytes = self._bytes, 0
             self._progress = replace(
                 self._progress,
@@ -66,14 +66,14 @@ class Watching:
         self.show()
 
     def slice_progress(self, slice_: Slice, progress: SliceProgress) -> None:
-        with self._said:
+        with self._lock:
             self._bytes = progress.bytes
             read = self._bytes - self._bytes_before
             self._progress = replace(self._progress, slice_=slice_, inside=progress, bytes=read)
 
     def slice_done(self, slice_: Slice, done: SliceDone, seconds: float) -> None:
         lag = self._lag()
-        with self._said:
+        with self._lock:
             former = self._progress
             self._committed_bytes += done.ledger.bytes
             self._progress = replace(
@@ -91,7 +91,7 @@ class Watching:
         self.show()
 
     def resting(self, seconds: float, reason: str) -> None:
-        with self._said:
+        with self._lock:
             former = self._progress
             since = former.phase_since if former.phase == reason else self._clock()
             self._progress = replace(
@@ -103,40 +103,40 @@ class Watching:
         self._console.print(words, markup=False)
 
     def interrupted(self) -> bool:
-        return self._asked
+        return self._interrupted
 
     def text(self) -> str:
-        """The line as it is now, off a terminal."""
+        """The current line, without a terminal."""
         return "  ".join(part for part in (share(self._progress), line(self._progress, self._clock())) if part)
 
     def show(self) -> None:
-        """Paint the bar anew. Off a terminal lines come by time."""
+        """Update the bar. Without a terminal, lines are printed at intervals."""
         if self._bar is not None:
             (bar, task), progress = self._bar, self._progress
             words = line(progress, self._clock())
             bar.update(task, completed=progress.done, total=progress.total, description=words)
 
-    def _tell(self) -> None:
+    def _print(self) -> None:
         if self._bar is not None:
             self.show()
         elif self._progress.phase:
             self._console.print(self.text(), markup=False)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._asked:
+        if self._interrupted:
             raise KeyboardInterrupt
-        self._asked = True
-        self._console.print("Pausing after the slice at hand; Ctrl-C again abandons that slice.", markup=False)
+        self._interrupted = True
+        self._console.print("Pausing after the current slice. Ctrl-C again discards that slice.", markup=False)
 
     @contextmanager
     def shown(self, *, pausable: bool = True) -> Iterator[None]:
-        """Show progress while the work goes on; if it can be paused, listen for Ctrl-C."""
+        """Show progress during the block; `pausable`: turn the first Ctrl-C into a pause."""
         from anabranch.replay.polling import polled
 
         former = signal.signal(signal.SIGINT, self._interrupt) if pausable else None
         try:
             if not self._console.is_terminal:
-                with polled(self._tell, LINE_SECONDS):
+                with polled(self._print, LINE_SECONDS):
                     yield
                 return
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -147,7 +147,7 @@ class Watching:
             with Progress(*columns, console=self._console, expand=True) as bar:
                 self._bar = (bar, bar.add_task("", total=None))
                 self.show()
-                with polled(self._tell, BAR_SECONDS):
+                with polled(self._print, BAR_SECONDS):
                     yield
         finally:
             self._bar = None
@@ -155,13 +155,13 @@ class Watching:
                 signal.signal(signal.SIGINT, former)
 
 
-def watching(total: int, lag: Callable[[], int | None]) -> Watching:
-    return Watching(stderr(), total, lag)
+def run_progress(total: int, lag: Callable[[], int | None]) -> RunProgress:
+    return RunProgress(stderr(), total, lag)
 
 
 @contextmanager
 def phases() -> Iterator[Callable[[str], None]]:
     """Shows the phases of work that has no slices; Ctrl-C ends it."""
-    watch = watching(0, lambda: None)
+    watch = run_progress(0, lambda: None)
     with watch.shown(pausable=False):
         yield watch.phase

@@ -1,4 +1,4 @@
-"""A plan in words and rows, for people."""
+"""A plan as lines and rows for a terminal."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from anabranch.promote.capabilities import Capabilities, HeadCheck, Moves, RowRe
 RANGES_SHOWN = 4
 
 _ENDS = {
-    EndsBy.TIME: "time: what follows is later than the range",
-    EndsBy.LIVE: "live: what follows is live's to write",
+    EndsBy.TIME: "time: later offsets are after the range",
+    EndsBy.LIVE: "live: later offsets are live's",
     EndsBy.LOG: "the end of the partition",
-    EndsBy.DOUBT: "the end of the partition, as timestamps are out of order",
-    EndsBy.MAP: "zone map: no event of the range follows",
-    EndsBy.CLOSED: "live: every window of the range had closed",
+    EndsBy.DOUBT: "the end of the partition: timestamps are out of order",
+    EndsBy.MAP: "zone map: no later event of the range",
+    EndsBy.CLOSED: "live: every window of the range is closed",
 }
 
 
 def replaced(planned: Planned) -> Iterator[str]:
-    """What of the table is replaced, what was asked for, and why the two differ."""
+    """The replaced range, the requested range, and why they differ."""
     target, part = planned.plan.target, planned.plan.target.partitions
     if isinstance(part, WholeTable):
         yield from _state_words(planned.plan, part)
         return
     if target.asked_start is None or target.asked_end is None:
-        yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files are taken out"
+        yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files"
         return
     request = (target.asked_start, target.asked_end)
     whole = (part.start, part.end)
     yield (
         f"{target.table} is replaced from {format_moment(whole[0])} to {format_moment(whole[1])}: "
-        f"{target.rows:,} rows in {target.files:,} files are taken out"
+        f"{target.rows:,} rows in {target.files:,} files"
     )
     if request != whole:
         yield (
-            f"asked for were {format_moment(request[0])} to {format_moment(request[1])}; "
+            f"requested: {format_moment(request[0])} to {format_moment(request[1])}; "
             f"a file holds one {part.axis.grain.value} of {part.axis.column}, and only whole files are replaced"
         )
 
 
 def _state_words(plan: Plan, part: WholeTable) -> Iterator[str]:
-    """What a replay of the whole table starts from, and what it then holds."""
+    """The start of a replay of the whole table, and the events that are wrong."""
     start = plan.state.snapshot if plan.state is not None else None
     since = "all events" if part.since is None else f"events since {format_moment(part.since)}"
     yield f"{plan.target.table} is replaced as a whole: {plan.target.rows:,} rows in {plan.target.files:,} files"
     if start is None:
-        yield f"{since} are wrong in it; the replay starts from an empty table at the beginning of the topic"
+        yield f"{since} are wrong; the replay starts from an empty table at the first offset"
     else:
-        yield f"{since} are wrong in it; the replay starts from its state at snapshot {start}, the last before them"
+        yield f"{since} are wrong; the replay starts from snapshot {start}, the last one before them"
 
 
 def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
@@ -81,22 +81,22 @@ def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
 
 
 def _shown(ranges: Intervals) -> Intervals:
-    """The first ones and the last; all of them are in `-o json`."""
+    """The first ranges and the last; `-o json` has all of them."""
     return ranges if len(ranges) <= RANGES_SHOWN else (*ranges[: RANGES_SHOWN - 1], ranges[-1])
 
 
 def completeness_of(planned: Planned) -> str:
-    """Why no event of the range is left out, and what would make it surer."""
+    """Whether every event of the range is known to be read, and what would prove it."""
     pipeline, proofs = planned.plan.pipeline, planned.plan.source.proof
     slack = _duration(planned.request.slack)
     build = f"`anabranch zones build {pipeline}` would prove it"
     kinds = set(proofs.values())
     if kinds <= {Proof.WHOLE}:
-        return "proven: nothing is left out"
+        return "proven: the whole topic is read"
     if kinds <= {Proof.MAP, Proof.WHOLE}:
         return "proven by the zone map, however late an event is"
     if kinds <= {Proof.SLACK, Proof.WHOLE}:
-        return f"declared: by timestamps and a slack of {slack}; there is no zone map of it, and {build}"
+        return f"declared: by timestamps and a slack of {slack}; no zone map; {build}"
     open_ones = ", ".join(str(p) for p, proof in sorted(proofs.items()) if proof in (Proof.SLACK, Proof.BOTH))
     return (
         f"proven by the zone map for {planned.outlook.map.covered:.1%} of the offsets; for the rest (partition "
@@ -107,13 +107,13 @@ def completeness_of(planned: Planned) -> str:
 def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     plan, outlook = planned.plan, planned.outlook
     yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), partitions: {plan.source.partitions}"
-    yield "complete", completeness_of(planned)
+    yield "completeness", completeness_of(planned)
     amplification = outlook.map.amplification
     yield (
         "amplification",
-        "unknown: the zone map knows of no event in the range"
+        "unknown: the zone map has no event in the range"
         if amplification is None
-        else f"{amplification:.2f} records read for one in the range, by the zone map",
+        else f"{amplification:.2f} records read per record in the range, by the zone map",
     )
     yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
     part = plan.target.partitions
@@ -134,12 +134,14 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
     yield "schema", plan.target.schema[:12]
     yield "code", plan.code[:12]
     if plan.control is not None:
-        yield "control", f"{plan.control[:12]}, replayed beside it over the same offsets; never promoted"
+        yield "control", f"{plan.control[:12]}, replayed over the same offsets; never promoted"
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
     rollback, length = planned.request.contract["spec"]["rollback"], horizon_length(planned.request.contract)
-    kept = "; keep main's snapshots as long, live's commits are replayed by them" if plan.strategy.whole_table else ""
-    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{kept}"
+    condition = (
+        "; keep main's snapshots as long: live's commits are replayed from them" if plan.strategy.whole_table else ""
+    )
+    yield "rollback", f"by {rollback['authority']}; guaranteed for {_duration(length)} after a promotion{condition}"
     yield "contract", plan.contract[:12]
 
 
@@ -179,7 +181,7 @@ def capability_words(target: Capabilities) -> Iterator[tuple[str, str]]:
 
 
 def steps_shown(planned: Planned, most: int) -> Iterator[str]:
-    """Every step, numbered; the middle of a long list is left out here, and is in `-o json`."""
+    """The steps, numbered; `-o json` also has the middle of a long list."""
     lines = [f"{number}. {describe(step)}" for number, step in enumerate(steps_of(planned.plan), start=1)]
     if len(lines) <= most:
         yield from lines
@@ -194,18 +196,18 @@ def _retention(outlook: Estimates) -> str:
     if outlook.settings is None:
         return "unknown"
     if outlook.settings.retention_ms is None:
-        return "kept for ever"
-    kept = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
+        return "unlimited"
+    retention = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
     if outlook.headroom is None:
-        return f"{kept}"
+        return retention
     if outlook.headroom <= timedelta():
-        return f"{kept}; the first record of the range may go any moment"
-    return f"{kept}; the first record of the range goes in {_duration(outlook.headroom)}"
+        return f"{retention}; the first record of the range may be deleted at any time"
+    return f"{retention}; the first record of the range is deleted in {_duration(outlook.headroom)}"
 
 
 def _stream(start: StreamStart) -> str:
     if start.checkpoint is None:
-        return "from live's first batch, with no state: no checkpoint is from before the range"
+        return "from live's first batch without state: no checkpoint is from before the range"
     digest = (start.digest or "")[:12]
     return f"from live's checkpoint {start.checkpoint}, taken after its batch {start.batch} (digest {digest})"
 
@@ -215,5 +217,5 @@ def _spare(duration: timedelta) -> str:
 
 
 def _duration(duration: timedelta) -> str:
-    """To the second, and in days where there are many: nobody plans by the millisecond."""
+    """To the second, in days where there are many."""
     return format_duration(timedelta(seconds=max(1, round(duration.total_seconds()))))
