@@ -83,7 +83,7 @@ class GateMeasures:
         check = ValueCheck(self.pipeline.spec)
 
         def look(message: Message) -> tuple[int, int, str | None]:
-            return message.partition(), message.offset(), check.flaw(message.value())
+            return message.partition(), message.offset(), check.problem(message.value())
 
         samples: list[Mapping[int, tuple[tuple[int, int, str | None], ...]]] = []
         try:

@@ -33,7 +33,7 @@ from anabranch.gates.overrides import GateOverride, keep_override, overrides_of
 from anabranch.gates.scorecard import CARD, GATES, Scorecard, require_open, score
 from anabranch.gates.stakes import Stakes, drilled, stakes_of
 from anabranch.plan.drift import Drift
-from anabranch.plan.forecast.rehearsed import lanes_of
+from anabranch.plan.forecast.rehearsed import variants_of
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import offsets_in
 from anabranch.project.sections.gates import HighVolume
@@ -210,7 +210,7 @@ class GateService:
     @property
     def _records(self) -> int:
         """The most that the replay reads; a control reads everything again."""
-        return lanes_of(self.plan) * offsets_in(self.plan.source.ranges)
+        return variants_of(self.plan) * offsets_in(self.plan.source.ranges)
 
     @property
     def _limit(self) -> HighVolume:
@@ -219,7 +219,7 @@ class GateService:
     def _stakes(self, facts: GateFacts) -> Stakes:
         """By the plan's offsets, and by the bytes that the storage path was measured to hold."""
         loaded, evidence = self.project_context.loaded, facts.evidence.get(storage_path.KIND)
-        lanes, size = lanes_of(self.plan), None if evidence is None else StoragePath.read(evidence.found).bytes
+        lanes, size = variants_of(self.plan), None if evidence is None else StoragePath.read(evidence.found).bytes
         return stakes_of(
             enforced=loaded.settings.enforces_gates,
             context=loaded.context,

@@ -1,4 +1,4 @@
-"""The digest of how a pipeline reads event time: by another reading the same record has another time, or none."""
+"""The digest of how event time is decoded: with another digest, the same record may have another event time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import json
 from anabranch.contract.pipeline import PipelineSpec
 
 VERSION = 1
-"""Of the decoding itself. Raised when the same record may be given another event time than before."""
+"""Version of the decoding. Increased when it gives the same record another event time."""
 
 
 def reading_digest(spec: PipelineSpec) -> str:
-    """SHA-256 over the format, the declared columns and the event time's field and form. The slack is no part of it."""
+    """SHA-256 over the format, the declared columns, and field and format of event time. The slack is not included."""
     reading = {
         "version": VERSION,
         "format": spec.source.format,

@@ -1,4 +1,4 @@
-"""Puts a plan together from what was decided, whatever the strategy: what it pins is the same for all. Pure."""
+"""Builds the plan from the strategy's decisions: every strategy pins the same things. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anabranch.plan.strategies.stream_start import StreamStart
 
 
 def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
-    """The offsets of the partitions of which anything is read."""
+    """The ranges of the partitions from which something is read."""
     return {number: each.ranges for number, each in readings.items() if each.ranges}
 
 

@@ -1,4 +1,4 @@
-"""The names of what validation will look at, as far as the contract and the pipeline decide it."""
+"""The names of the checks that validation will run, by contract and pipeline."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from anabranch.contract.pipeline import Pipeline
 
 
 def checks_of(backfill: Backfill, pipeline: Pipeline) -> tuple[str, ...]:
-    """In the order in which they are shown."""
+    """The names in display order."""
     spec, keys = backfill.spec, pipeline.spec.target.keys
-    names = ["every offset accounted for", "schema as it was", "rows and sums by time"]
+    names = ["every offset accounted for", "schema unchanged", "rows and sums by time"]
     if spec.control is not None:
-        names.append("what the fix changes, and what differed before it")
+        names.append("changes by the fix, and differences before it")
     if pipeline.spec.window is not None:
         names.append("events that live dropped as late")
     if spec.expect is not None:
-        names.append(f"{spec.expect.rows} rows, give or take {spec.expect.tolerance * 100:.10g}%")
+        names.append(f"{spec.expect.rows} rows, within {spec.expect.tolerance * 100:.10g}%")
     if keys:
         names.append(f"unique: {', '.join(keys)}")
     if spec.validation.not_null:

@@ -138,7 +138,7 @@ def _still_possible(request: BackfillRequest, partitions: PartitionRange, gone: 
     window, grain = request.pipeline.spec.window, partitions.axis.grain
     start = beginning(grain, ordinal(grain, max(known) + (window.before if window else timedelta())) + 1)
     if window is not None:
-        start += window.reach  # an event is in windows that begin up to so long before it
+        start += window.longest_window  # an event is in windows that begin up to so long before it
     if request.end is not None and start >= request.end:
         return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
     return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"

@@ -57,11 +57,11 @@ def test_what_the_contract_names_is_taken_without_a_look(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("live", "promoted", "says"),
     [
-        ([LiveCodeUse(ALL, OLD, True), LiveCodeUse(ALL, NEW, True)], (), "2 versions"),
+        ([LiveCodeUse(ALL, OLD, True), LiveCodeUse(ALL, NEW, True)], (), "2 code versions"),
         ([LiveCodeUse({0: (0, 140)}, OLD, True)], (), "partition 0, offset 140"),
         ([], (), "partition 0"),
-        ([LiveCodeUse(ALL, None, True)], (), "don't say"),
-        ([LiveCodeUse(ALL, OLD, False)], (), "don't say"),
+        ([LiveCodeUse(ALL, None, True)], (), "do not record"),
+        ([LiveCodeUse(ALL, OLD, False)], (), "do not record"),
         ([LiveCodeUse(ALL, OLD, True)], ("run7",), "run7 was promoted"),
     ],
 )
@@ -77,11 +77,14 @@ def test_a_range_of_no_one_code_is_refused(
 @pytest.mark.parametrize(
     ("then", "says"),
     [
-        ({"source": {"topic": "other", "schema": {"order_id": "string", "ordered_at": "timestamp"}}}, "it read other"),
+        (
+            {"source": {"topic": "other", "schema": {"order_id": "string", "ordered_at": "timestamp"}}},
+            "its pipeline read other",
+        ),
         ({"target": {"table": "shop.orders", "keys": ["customer"]}}, "other keys"),
         ({"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "1m"}}, "class"),
         ({"eventTime": {"field": "_timestamp"}}, "event time"),
-        ({"lookups": {"rates": "shop.rates"}}, "other tables"),
+        ({"lookups": {"rates": "shop.rates"}}, "other lookup tables"),
     ],
 )
 def test_what_differs_for_another_reason_than_the_code_is_refused(

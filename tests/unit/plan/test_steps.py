@@ -70,5 +70,5 @@ def test_the_contract_s_checks_are_named(world: World) -> None:
         "validation": {"notNull": ["order_id"], "queries": {"no-gaps": {"sql": "SELECT 1"}}},
     }
     checks = world.plan([hourly(20)], **asked).plan.checks
-    assert "100 rows, give or take 1%" in checks
+    assert "100 rows, within 1%" in checks
     assert {"unique: order_id", "not null: order_id", "query: no-gaps"} <= set(checks)

@@ -32,7 +32,7 @@ class WindowsOpenError(PlanRefusedError):
 def first_touched(window: EventWindow, moment: datetime) -> datetime:
     """The start of the earliest window that an event of this moment may be in."""
     if window.size is None:
-        return max(EPOCH, moment - window.reach)
+        return max(EPOCH, moment - window.longest_window)
     beyond = (moment - EPOCH) % window.step
     return moment - beyond - (window.size - beyond - timedelta(microseconds=1)) // window.step * window.step
 
@@ -46,7 +46,7 @@ def reading(window: EventWindow | None, partitions: PartitionRange) -> EventSpan
         return EventSpan(partitions.start, partitions.end)
     if window.size is None:
         gap = window.gap or timedelta()
-        return EventSpan(max(EPOCH, partitions.start - gap), partitions.end + window.reach)
+        return EventSpan(max(EPOCH, partitions.start - gap), partitions.end + window.longest_window)
     start, after = (
         EPOCH - (EPOCH - moment) // window.step * window.step for moment in (partitions.start, partitions.end)
     )
@@ -71,7 +71,7 @@ def require_closed(request: BackfillRequest, target: TargetFacts) -> EventSpan |
     closed = None if target.live.watermark is None else EPOCH + timedelta(milliseconds=target.live.watermark)
     if closed is None or closed < wanted.end:
         stands = "no commit of live says how far it is" if closed is None else f"it has come to {format_moment(closed)}"
-        until = None if closed is None else first_touched(window, max(EPOCH, closed - window.reach))
+        until = None if closed is None else first_touched(window, max(EPOCH, closed - window.longest_window))
         raise WindowsOpenError(
             f"Live writes the windows of {target.table} up to {format_moment(partitions.end)} for good when its "
             f"watermark reaches {format_moment(wanted.end)}, and {stands}: it would write some of them again, beside "

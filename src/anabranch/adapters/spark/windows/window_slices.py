@@ -94,7 +94,8 @@ class WindowSliceWriter(SparkSliceWriter):
         open_ended = rows.where(F.col(f"{WINDOW}.end") > F.lit(limit)).select(F.col(WINDOW).cast("string")).first()
         if open_ended is not None:
             raise SessionTooLongError(
-                f"The session {open_ended[0]} is longer than {format_duration(window.reach)} and may go on behind what "
+                f"The session {open_ended[0]} is longer than {format_duration(window.longest_window)} and may go on "
+                "behind what "
                 "the plan reads: its row would be incomplete.",
                 state=SAFE,
                 hint=f"write a longer window.longest in the pipeline, `anabranch cancel {self.run_id}`, plan anew",
