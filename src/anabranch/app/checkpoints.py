@@ -18,8 +18,8 @@ from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import KafkaSource
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
+from anabranch.contract.code import reading_digest
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.plan.offsets.completeness import moments_of, reading_of
 from anabranch.plan.offsets.ranges import timestamp_bounds
 from anabranch.plan.strategies.event_windows import first_touched

@@ -22,9 +22,9 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.gate_looks import CLIENT_ID
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.backfill import Backfill
+from anabranch.contract.code import reading_digest
 from anabranch.contract.json_values import ValueCheck
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.gates import binding
 from anabranch.gates.binding import Binding

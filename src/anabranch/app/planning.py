@@ -21,12 +21,11 @@ from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, o
 from anabranch.app.control import pin_control, with_control
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
-from anabranch.contract.code import code_digest
+from anabranch.contract.code import code_digest, reading_digest
 from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.load import load_contract
 from anabranch.contract.pins import declared, digest_files, pin_files
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.plan.drift import Drift, InputObserver, ObservedInputs, check_drift, lost_of
 from anabranch.plan.drift_errors import require_no_drift
 from anabranch.plan.lookup_tables import pin_all
@@ -79,7 +78,7 @@ def plan_backfill(
         now=now,
         zones=zones,
         offsets_per_slice=offsets_per_slice,
-        look=partial(source.measure, topic),
+        measure=partial(source.measure, topic),
         checkpoints=KeptCheckpoints.of(project_context.state, request.pipeline.metadata.name).all()
         if request.strategy is Strategy.STREAM
         else (),
@@ -123,7 +122,7 @@ class ProjectInputs:
         if not self.plan.lookups:
             return frozenset()
         look = IcebergLookups(self.project_context.catalog.open())
-        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_kept(pin))
+        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_retained(pin))
 
     def _topic(self) -> tuple[str | None, dict[int, int]]:
         client = self.project_context.kafka.client(CLIENT_ID)

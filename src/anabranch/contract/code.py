@@ -1,4 +1,4 @@
-"""The digest of a pipeline's code: with another digest the same events may give other rows."""
+"""Digests of a pipeline's code and of its decoding of event time: with others, the same events may give other rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import hashlib
 import json
 from pathlib import Path
 
-from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.pipeline import Pipeline, PipelineSpec
+
+DECODING_VERSION = 1
+"""Version of the decoding. Increased when it gives the same record another event time."""
 
 
 def code_digest(folder: Path, pipeline: Pipeline) -> str:
@@ -54,3 +57,14 @@ def code_files(folder: Path, pipeline: Pipeline) -> list[Path]:
 
 def _is_excluded(path: Path) -> bool:
     return path.suffix == ".pyc" or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def reading_digest(spec: PipelineSpec) -> str:
+    """SHA-256 over the format, the declared columns, and field and format of event time. The slack is not included."""
+    reading = {
+        "version": DECODING_VERSION,
+        "format": spec.source.format,
+        "columns": list(spec.source.columns.items()),
+        "event_time": [spec.event_time.field, spec.event_time.format],
+    }
+    return hashlib.sha256(json.dumps(reading).encode()).hexdigest()

@@ -41,8 +41,8 @@ def find_reaching_out(folder: Path, pipeline: Pipeline) -> tuple[str, ...]:
     transform = pipeline.spec.transform
     if transform.sql is not None:
         lines = (folder / transform.sql).read_text(encoding="utf-8").splitlines()
-        found = ((number, match[1]) for number, line in enumerate(lines, 1) for match in _IN_SQL.finditer(line))
-        return tuple(f"{transform.sql}:{number} {name}" for number, name in found)
+        matches = ((number, match[1]) for number, line in enumerate(lines, 1) for match in _IN_SQL.finditer(line))
+        return tuple(f"{transform.sql}:{number} {name}" for number, name in matches)
     module = (transform.python or "").split(":")[0]
     return tuple(
         f"{file.relative_to(folder).as_posix()}:{line} {name}"

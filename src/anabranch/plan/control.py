@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from anabranch.contract.backfill import LIVE_CODE
+from anabranch.contract.code import reading_digest
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.plan.offsets.intervals import union, without
 from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError

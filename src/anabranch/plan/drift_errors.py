@@ -86,8 +86,8 @@ def describe(drift: Drift) -> str:
             absent = "not set"
             return f"{path} of the pipeline has changed: {was or absent} when planned, {now or absent} now"
         case CheckFileChanged(file, was, now):
-            found = "unreadable" if now is None else now[:12]
-            return f"check file {file} has changed: sha256 {was[:12]} when planned, {found} now"
+            current = "unreadable" if now is None else now[:12]
+            return f"check file {file} has changed: sha256 {was[:12]} when planned, {current} now"
         case SchemaChanged(_, None):
             return "the target table does not exist"
         case SchemaChanged():

@@ -58,20 +58,20 @@ def parse_size(value: object) -> int:
     """A number of bytes, or a number with a unit: `20MiB`, `5MB`."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
         return value
-    found = re.fullmatch(r"([0-9]{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
-    if found is None or int(found[1]) == 0:
+    match = re.fullmatch(r"([0-9]{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
+    if match is None or int(match[1]) == 0:
         raise refuse(
             "this is not a size", "a number of bytes, or a number and a unit (kB, MB, GB, KiB, MiB, GiB): 20MiB"
         )
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def parse_percentage(value: object) -> float:
     """`0.5%` as the ratio 0.005."""
-    found = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
-    if found is None or float(found[1]) > 100:
+    match = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
+    if match is None or float(match[1]) > 100:
         raise refuse("this is not a percentage", "a number from 0 to 100 with a percent sign: 1%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def parse_moment(value: object) -> datetime:

@@ -183,7 +183,7 @@ def test_the_plan_counts_what_it_takes_out_and_cuts_slices(plan_shop: Shop, caps
     assert [each["offsets"]["0"][1] - each["offsets"]["0"][0] for each in document["plan"]["slices"]] == [99, 99, 99]
     assert document["outlook"]["bytes"] > 0
     assert [each["step"] for each in document["steps"]][:5] == [
-        "hold-range",
+        "lease-range",
         "gates",
         "isolation",
         "staging",

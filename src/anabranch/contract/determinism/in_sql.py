@@ -61,6 +61,6 @@ def _is_now(text: str) -> bool:
 
 
 def _tokens(text: str, line: int) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup != "skip":
-            yield _Token(str(found.lastgroup), found[0], line + text.count("\n", 0, found.start()))
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "skip":
+            yield _Token(str(match.lastgroup), match[0], line + text.count("\n", 0, match.start()))

@@ -162,8 +162,8 @@ def _headroom(source: SourceFacts, used: Mapping[int, Reading], now: datetime) -
 
 
 def _first_in_range(facts: PartitionFacts, reading: Reading) -> int | None:
-    found = facts.at_start or facts.first
-    by_time = None if found is None or reading.proof is Proof.MAP else found.timestamp
+    candidate = facts.at_start or facts.first
+    by_time = None if candidate is None or reading.proof is Proof.MAP else candidate.timestamp
     # A producer may have written any number, so it is limited to 1970 through 9999.
     by_zones = None if reading.oldest is None else min(max(0, reading.oldest), _FAR_AHEAD_MS)
     return min((each for each in (by_zones, by_time) if each is not None), default=None)

@@ -83,9 +83,9 @@ class Rehearsed:
         return asdict(self)
 
 
-def read_rehearsed(found: Mapping[str, Any]) -> Rehearsed:
+def read_rehearsed(document: Mapping[str, Any]) -> Rehearsed:
     """The reverse of `Rehearsed.document`."""
-    return Rehearsed(**{each.name: found[each.name] for each in fields(Rehearsed)})
+    return Rehearsed(**{each.name: document[each.name] for each in fields(Rehearsed)})
 
 
 def variants_of(plan: Plan) -> int:

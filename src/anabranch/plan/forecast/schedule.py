@@ -109,7 +109,7 @@ def _catch_up(plan: Plan, seconds: float, arrivals: float, rate: float, now: dat
 
 
 def _span(plan: Plan, now: datetime) -> timedelta | None:
-    part, start = plan.target.partitions, plan.target.asked_start
+    part, start = plan.target.partitions, plan.target.requested_start
     if isinstance(part, PartitionRange):
         return None if part.end >= FAR_AHEAD else min(part.end, max(now, part.start)) - part.start
     return None if start is None or start >= now else now - start

@@ -22,8 +22,8 @@ def _bootstrap(text: str) -> str:
     if text == EMBEDDED:
         return text
     for server in text.split(","):
-        found = re.fullmatch(rf"{HOST}:([0-9]{{1,5}})", server.strip())
-        if found is None or not 1 <= int(found[3]) <= 65535:
+        match = re.fullmatch(rf"{HOST}:([0-9]{{1,5}})", server.strip())
+        if match is None or not 1 <= int(match[3]) <= 65535:
             # The value is not repeated: it may contain a password before the host.
             raise refuse(
                 "a broker must be host:port", "embedded, or broker-1.example.com:9092,broker-2.example.com:9092"

@@ -21,7 +21,7 @@ from anabranch.contract.event_window import EventWindow
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Offsets, Slice, layers
-from anabranch.plan.strategies.event_windows import reading
+from anabranch.plan.strategies.event_windows import events_needed
 from anabranch.plan.target_range import EPOCH, PartitionRange
 from anabranch.project.quantities import format_duration
 from anabranch.replay.gaps import NO_GAP
@@ -79,7 +79,7 @@ class WindowSliceWriter(SparkSliceWriter):
 
     def _windows(self, decoded: DataFrame, window: EventWindow, partitions: PartitionRange) -> DataFrame:
         """The rows of all windows that the events are in. Those that begin outside the slice may lack events."""
-        wanted = reading(window, partitions)
+        wanted = events_needed(window, partitions)
         events = events_of(decoded).where(
             (F.col(EVENT_TIME) >= F.lit(wanted.start)) & (F.col(EVENT_TIME) < F.lit(wanted.end))
         )
@@ -90,7 +90,7 @@ class WindowSliceWriter(SparkSliceWriter):
         """A session that reaches the end of what was read may go on behind it."""
         if window.size is not None:
             return
-        limit = reading(window, partitions).end
+        limit = events_needed(window, partitions).end
         open_ended = rows.where(F.col(f"{WINDOW}.end") > F.lit(limit)).select(F.col(WINDOW).cast("string")).first()
         if open_ended is not None:
             raise SessionTooLongError(
