@@ -18,7 +18,7 @@ from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.zones import PipelineZones
 from anabranch.contract.load import load_pipelines
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
 from anabranch.plan.offsets.zones import BLOCK, Zone
 
@@ -74,7 +74,7 @@ def month_of_64(project_context: ProjectContext) -> float:
             for start, end, low, high in blocks
         ),
     )
-    return seconds(lambda: zones.look(key, Moments(400 * HOUR, 401 * HOUR)))
+    return seconds(lambda: zones.look(key, MicrosRange(400 * HOUR, 401 * HOUR)))
 
 
 def measure(place: Bench) -> dict[str, object]:

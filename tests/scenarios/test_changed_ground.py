@@ -36,8 +36,8 @@ def test_a_column_added_to_the_target_between_slices_stops_the_run(shop: Shop) -
     run = shop.plan(slices=2)
     error = refusal(shop.apply, run, Onlooker(add))
     assert error.code == "plan.schema-changed"
-    assert "Production is as before" in error.state
-    assert "plan anew" in error.remedy
+    assert "Production unchanged" in error.state
+    assert "plan again" in error.remedy
     assert (staged_slices(run), run.run.state) == (1, State.FAILED)
     shop.require(shop.former())
     assert refusal(shop.promote, shop.again(run.run_id), Onlooker()).code == "plan.schema-changed"
@@ -85,4 +85,4 @@ def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
     file.write_text(was)
     mended = refusal(shop.apply, shop.again(run.run_id), Onlooker())
     assert mended.code == "plan.code-changed"
-    assert "plan anew" in mended.remedy
+    assert "plan again" in mended.remedy

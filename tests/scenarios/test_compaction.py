@@ -62,7 +62,7 @@ def test_rollback_after_compaction_and_expiry_of_every_snapshot_that_no_tag_hold
     # Which of live's commits are in the range is no longer in the table's history, so nobody can join in again.
     error = refusal(shop.promote, shop.again(promoted.run_id), Onlooker())
     assert error.code in ("plan.base-gone", "target.history-gone")
-    assert "plan anew" in error.remedy
+    assert "plan again" in error.remedy
     shop.require(shop.former())
     assert promoted.run.state is State.ROLLED_BACK
     assert shop.close(promoted)["verdict"] == "rolled_back"

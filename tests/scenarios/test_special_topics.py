@@ -197,7 +197,7 @@ def test_a_topic_made_anew_under_the_same_name_is_never_read(shop: Shop, moment:
     watch = recreated_before(moment, shop, run)
     error = refusal(shop.promote if moment == "before promotion" else shop.apply, run, watch)
     assert error.code == "plan.topic-recreated"
-    assert "Production is as before" in error.state
+    assert "Production unchanged" in error.state
     shop.require(former)
     assert staged_slices(run) == staged
     assert refusal(shop.promote, shop.again(run.run_id), Onlooker()).code == "plan.topic-recreated"

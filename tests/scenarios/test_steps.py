@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anabranch.app.backfill import BackfillRun
-from anabranch.plan.steps import HoldRange, document_of, steps_of
+from anabranch.plan.steps import LeaseRange, document_of, steps_of
 from anabranch.runs.journal import Outcome
 from anabranch.runs.states import ACTIVE
 from anabranch.validate.report import Verdict
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 def printed(run: BackfillRun) -> list[tuple[object, object]]:
     """The plan's steps after the submission, whose record is the run itself."""
     lease, *steps = steps_of(run.plan)
-    assert isinstance(lease, HoldRange)
+    assert isinstance(lease, LeaseRange)
     return [(each["step"], each.get("slice")) for each in map(document_of, steps)]
 
 

@@ -21,9 +21,9 @@ from anabranch.adapters.kafka.topics import describe_topic
 from anabranch.adapters.spark.transform.load import load_transform
 from anabranch.adapters.spark.write.quarantine import QuarantineTable
 from anabranch.adapters.spark.write.target_table import ensure_target
+from anabranch.contract.code import reading_digest
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import StateKeeping
-from anabranch.contract.reading import reading_digest
 from anabranch.live.pace import LivePace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets

@@ -18,9 +18,9 @@ from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.facts import KafkaSource
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
+from anabranch.contract.code import reading_digest
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.ports import SourceFacts, TimestampBounds
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
@@ -62,6 +62,6 @@ class ProjectStartPoints:
     def measure(self, bounds: TimestampBounds) -> SourceFacts:
         return KafkaSource(self.project_context.kafka).measure(self.pipeline.spec.source.topic, bounds)
 
-    def zones(self, topic: str, moments: Moments) -> ZoneMap:
+    def zones(self, topic: str, moments: MicrosRange) -> ZoneMap:
         spec = self.pipeline.spec
         return IcebergZones(self.catalog, spec.target.table).look(MapKey(topic, reading_digest(spec)), moments)

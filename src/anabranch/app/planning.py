@@ -23,14 +23,13 @@ from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, o
 from anabranch.app.control import pin_control, with_control
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
-from anabranch.contract.code import code_digest
+from anabranch.contract.code import code_digest, reading_digest
 from anabranch.contract.load import load_contract
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.plan.backfill import PlanningPorts, plan_request
 from anabranch.plan.drift import ObservedInputs
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
@@ -60,7 +59,7 @@ def plan_backfill(
 def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> PlanningPorts:
     tables = _Tables(project_context, pipeline)
 
-    def zones(request: BackfillRequest, source: SourceFacts, moments: Moments) -> ZoneMap:
+    def zones(request: BackfillRequest, source: SourceFacts, moments: MicrosRange) -> ZoneMap:
         key = MapKey(source.uuid, reading_digest(request.pipeline.spec))
         return IcebergZones(tables.catalog, pipeline.spec.target.table).look(key, moments)
 
@@ -120,7 +119,7 @@ class ProjectInputs:
         if not self.plan.lookups:
             return frozenset()
         look = IcebergLookups(self.project_context.catalog.open())
-        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_kept(pin))
+        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_retained(pin))
 
     def _topic(self) -> tuple[str | None, dict[int, int]]:
         client = self.project_context.kafka.client(CLIENT_ID)

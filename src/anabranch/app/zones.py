@@ -11,8 +11,8 @@ from anabranch.adapters.iceberg.zones import IcebergZones, MapKey, zone_table
 from anabranch.adapters.kafka.topics import Topic, describe_topic, offset_ranges
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import was_used
+from anabranch.contract.code import reading_digest
 from anabranch.contract.load import LoadedPipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.plan.offsets.intervals import Intervals, union, without
 from anabranch.plan.offsets.zone_summary import Covered, summarise
 from anabranch.plan.slices import Offsets, Slice, cut

@@ -36,10 +36,10 @@ def replaced(planned: Planned) -> Iterator[str]:
     if isinstance(part, WholeTable):
         yield from _state_words(planned.plan, part)
         return
-    if target.asked_start is None or target.asked_end is None:
+    if target.requested_start is None or target.requested_end is None:
         yield f"{target.table} is replaced as a whole: {target.rows:,} rows in {target.files:,} files"
         return
-    request = (target.asked_start, target.asked_end)
+    request = (target.requested_start, target.requested_end)
     whole = (part.start, part.end)
     yield (
         f"{target.table} is replaced from {format_moment(whole[0])} to {format_moment(whole[1])}: "

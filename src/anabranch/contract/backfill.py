@@ -1,4 +1,4 @@
-"""The model of a contract: what a backfill is asked to do, why, within which limits, and who may undo it."""
+"""The model of a contract: which history a backfill replays, why, within which limits, and who may roll it back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WantedStrategy = Literal["batch-exact", "stream-faithful"]
 def _distinct(partitions: tuple[int, ...]) -> tuple[int, ...]:
     twice = [index for index, number in enumerate(partitions) if number in partitions[:index]]
     if twice:
-        raise refusal(*(Problem("this partition is here twice", "each partition once", (i,)) for i in twice))
+        raise refusal(*(Problem("the partition is listed twice", "each partition once", (i,)) for i in twice))
     return partitions
 
 
@@ -32,7 +32,7 @@ class Expectation(Part):
     tolerance: Percentage = Field(
         default="0%",
         validate_default=True,
-        description="How far the count may be off, either way.",
+        description="How far the count may deviate, in either direction.",
         examples=["1%"],
     )
 
@@ -55,7 +55,7 @@ class ValidationQuery(Part):
 
 
 class Validation(Part):
-    """What must be true of the staged rows before they may be promoted."""
+    """Checks that the staged rows must pass before promotion."""
 
     queries: Mapping[Name, ValidationQuery] = Field(
         default_factory=dict,
@@ -63,7 +63,7 @@ class Validation(Part):
         examples=[{"no-negative-amounts": {"sql": "SELECT * FROM staged WHERE amount < 0"}}],
     )
     not_null: Columns | None = Field(
-        default=None, description="Columns in which no value may be missing.", examples=[["order_id"]]
+        default=None, description="Columns that must hold no null.", examples=[["order_id"]]
     )
     known_records: ProjectFile | None = Field(
         default=None,
@@ -74,7 +74,7 @@ class Validation(Part):
 
 def _code(text: str) -> str:
     if not re.fullmatch(_CODE, text):
-        raise refuse("this names no code", "code: live, or the digest of a version that is kept")
+        raise refuse("this is not a version of the code", "code: live, or the digest of a stored version")
     return text
 
 
@@ -83,74 +83,75 @@ LIVE_CODE = "live"
 
 
 class Control(Part):
-    """The code that production was made by, replayed beside the corrected one: what differs already is no fix."""
+    """The control replay: production's code over the same offsets, to separate the fix from existing differences."""
 
     code: Annotated[str, AfterValidator(_code), WithJsonSchema({"type": "string", "pattern": f"^({_CODE})$"})] = Field(
         default=LIVE_CODE,
-        description="Which version: the one by which live wrote the range, or the digest (or how it begins) of one.",
+        description="Which version: `live` for the one that wrote the range, or a digest (or a unique prefix of one).",
         examples=["live"],
     )
 
 
 class LookupAsOf(Part):
-    """Which state of a lookup table the replay reads; without it, the one when the plan is made."""
+    """Which snapshot of a lookup table the replay reads; the table's head when the plan is made if left out."""
 
     as_of: Moment | None = Field(
-        default=None, description="As the table was at this moment.", examples=["2025-06-01T00:00:00Z"]
+        default=None, description="The snapshot that was current at this moment.", examples=["2025-06-01T00:00:00Z"]
     )
     snapshot: Positive | None = Field(
-        default=None, description="This snapshot of the table.", examples=[4190362713217890000]
+        default=None, description="The id of a snapshot of the table.", examples=[4190362713217890000]
     )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> LookupAsOf:
         if (self.as_of is None) == (self.snapshot is None):
-            raise refuse("a lookup is pinned by a moment or by a snapshot", "asOf: 2025-06-01T00:00:00Z")
+            raise refuse("a lookup needs either asOf or snapshot", "asOf: 2025-06-01T00:00:00Z")
         return self
 
 
 class Schedule(Part):
-    """When the backfill may run."""
+    """When the backfill may run, and what happens when it misses its deadline."""
 
     start_after: Moment | None = Field(
-        default=None, description="Not before this moment.", examples=["2025-07-01T20:00:00Z"]
+        default=None, description="No read from Kafka before this moment.", examples=["2025-07-01T20:00:00Z"]
     )
     deadline: Moment | None = Field(
-        default=None, description="To be promoted by this moment.", examples=["2025-07-02T04:00:00Z"]
+        default=None, description="The moment by which the run must be promoted.", examples=["2025-07-02T04:00:00Z"]
     )
     on_miss: Literal["pause", "retry", "scaleOut", "rollback"] = Field(
-        default="pause", description="What to do when the deadline can't be kept."
+        default="pause", description="What to do when the deadline has passed."
     )
 
     @model_validator(mode="after")
     def _forward(self) -> Schedule:
         if self.start_after is not None and self.deadline is not None and self.start_after >= self.deadline:
-            raise refuse("the deadline must come after startAfter", "a later deadline", "deadline")
+            raise refuse("deadline must be later than startAfter", "a later deadline", "deadline")
         return self
 
 
 class Budget(Part):
-    """What the backfill may use."""
+    """The backfill's limits."""
 
     bytes_per_second: Size | None = Field(
-        default=None, description="The most bytes per second to read from Kafka.", examples=["20MiB"]
+        default=None, description="Maximum bytes per second read from Kafka.", examples=["20MiB"]
     )
     cost: Annotated[float, Strict(), Field(gt=0)] | None = Field(
-        default=None, description="The most it may cost, in the price book's currency.", examples=[25.0]
+        default=None, description="Maximum cost, in the price book's currency.", examples=[25.0]
     )
     windows_per_batch: Positive | None = Field(
         default=None,
-        description="The most windows that one batch of a stream-faithful replay closes; 1000 if left out.",
+        description="Maximum windows that one batch of a stream-faithful replay closes; 1000 if left out.",
         examples=[1000],
     )
 
 
 class RollbackTerms(Part):
-    """Who may undo the promotion, and for how long."""
+    """Who may roll back the promotion, and for how long."""
 
     authority: Words = Field(
-        description="Who may roll back, besides those whom roles.rollback of the context names; as ANABRANCH_ACTOR or "
-        "the login has it. Anybody else needs --override --reason.",
+        description="Who may roll back, besides those in roles.rollback of the context: a name as in ANABRANCH_ACTOR "
+        "or "
+        "the login. Any other user needs --override --reason.",
         examples=["shop-oncall@example.com"],
     )
     horizon: Duration = Field(
@@ -170,41 +171,51 @@ class BackfillSpec(Part):
     )
     strategy: WantedStrategy | None = Field(
         default=None,
-        description="How windows are replayed (class windowed): computed whole from their events, late ones too "
-        "(batch-exact, the default), or as live did, from a checkpoint of it, dropping what it dropped "
-        "(stream-faithful).",
+        description="How windows are replayed (class windowed). batch-exact, the default, computes each window from "
+        "all of "
+        "its events, late ones included. stream-faithful repeats live's batches from one of its checkpoints and "
+        "drops the "
+        "events that live dropped.",
     )
     live: Literal["none"] | None = Field(
         default=None,
         description="`none`: no live writer commits to the target, now or until promotion; the topic is read to its "
-        "end, and promotion is refused if anything else has committed. Needed for a table whose snapshots record no "
-        "offsets. If left out, the replay ends where live's own commits say that it stands.",
+        "end, and promotion is refused if another writer has committed. Required for a table whose snapshots record no "
+        "offsets. If left out, the replay ends at the offsets that live's commits record.",
         examples=["none"],
     )
     reason: Words = Field(
-        description="Why this is done, for whoever reads the record later.", examples=["Wrong currency rate"]
+        description="Why the backfill is run; stored with the run and in the audit log.",
+        examples=["Wrong currency rate"],
     )
-    owner: Words = Field(description="Who answers for the backfill.", examples=["shop-data@example.com"])
-    expect: Expectation | None = Field(default=None, description="What should come out.", examples=[{"rows": 250000}])
+    owner: Words = Field(description="Who is responsible for the backfill.", examples=["shop-data@example.com"])
+    expect: Expectation | None = Field(
+        default=None, description="How many rows the range should hold afterwards.", examples=[{"rows": 250000}]
+    )
     validation: Validation = Field(
-        default=Validation(), description="What must be true before promotion.", examples=[{"notNull": ["order_id"]}]
+        default=Validation(),
+        description="Checks that must pass before promotion.",
+        examples=[{"notNull": ["order_id"]}],
     )
     control: Control | None = Field(
         default=None,
-        description="Also replay the code that production was made by, to tell the fix from what differed before.",
+        description="Also replay the code that wrote production, to separate the fix from differences that existed "
+        "before.",
         examples=[{"code": "live"}],
     )
     lookups: Annotated[Mapping[str, LookupAsOf], Field(min_length=1)] | None = Field(
         default=None,
-        description="Which state of the pipeline's lookup tables to read, by their names.",
+        description="Which snapshots of the pipeline's lookup tables to read, by lookup name.",
         examples=[{"rates": {"asOf": "2025-06-01T00:00:00Z"}}],
     )
     schedule: Schedule | None = Field(
-        default=None, description="When it may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]
+        default=None, description="When the backfill may run.", examples=[{"deadline": "2025-07-02T04:00:00Z"}]
     )
-    budget: Budget | None = Field(default=None, description="What it may use.", examples=[{"bytesPerSecond": "20MiB"}])
+    budget: Budget | None = Field(
+        default=None, description="Limits on rate and cost.", examples=[{"bytesPerSecond": "20MiB"}]
+    )
     rollback: RollbackTerms = Field(
-        description="Who may undo it, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]
+        description="Who may roll it back, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]
     )
 
     @model_validator(mode="after")
@@ -216,11 +227,11 @@ class BackfillSpec(Part):
 
     def _partition_problems(self) -> Iterator[Problem]:
         if self.partitions is not None and self.range.offsets is not None:
-            yield Problem("range.offsets names the partitions already", "no partitions", ("partitions",))
+            yield Problem("partitions and range.offsets both select partitions", "no partitions", ("partitions",))
 
 
 class Backfill(Envelope):
-    """A contract for one backfill, written down before anything runs."""
+    """The contract of one backfill, written before it is planned."""
 
     kind: Literal["Backfill"] = Field(description="What this file is.")
     spec: BackfillSpec = Field(description="The contract itself.", examples=[{"pipeline": "orders"}])

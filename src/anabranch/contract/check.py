@@ -1,4 +1,4 @@
-"""Everything in a project looked at once: what was found, and all that is wrong with it."""
+"""Checks every file of a project: which files it has, and every problem in them."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def check_project(folder: Path, context: str | None, environment: Mapping[str, s
     try:
         loaded = load_project(folder, context, environment)
     except BadFilesError as error:
-        # Without a project nobody knows where its pipelines are, so they wait until it is mended.
+        # The project file names the folders of the pipelines and contracts; without it they can't be found.
         return CheckReport(str(folder), None, (CheckedFile("Project", "", PROJECT_FILE, False),), error.findings)
-    return _check_rooms(loaded)
+    return _check_files(loaded)
 
 
-def _check_rooms(loaded: LoadedProject) -> CheckReport:
+def _check_files(loaded: LoadedProject) -> CheckReport:
     pipelines, pipeline_findings = read_pipelines(loaded)
     contracts, contract_findings = read_contracts(loaded, {p.name: p for p in pipelines.values()})
     book, price_findings = _check_prices(loaded)
@@ -65,15 +65,14 @@ def _check_rooms(loaded: LoadedProject) -> CheckReport:
     files += [CheckedFile("Backfill", c.name, c.file, c.file not in bad) for c in contracts.values()]
     files += book
     seen = {file.file for file in files}
-    unread = [("Pipeline", pipeline_findings), ("Backfill", contract_findings)]
-    for kind, found in unread:
-        names = dict.fromkeys(f.file for f in found if f.file not in seen)
+    for kind, problems in (("Pipeline", pipeline_findings), ("Backfill", contract_findings)):
+        names = dict.fromkeys(problem.file for problem in problems if problem.file not in seen)
         files += [CheckedFile(kind, "", name, False) for name in names]
     return CheckReport(str(loaded.folder), loaded.context, tuple(files), findings)
 
 
 def _check_prices(loaded: LoadedProject) -> tuple[list[CheckedFile], tuple[FileProblem, ...]]:
-    """The project's price book, if it has one of its own."""
+    """The project's own price book, if it names one."""
     file = loaded.project.spec.prices
     if file is None:
         return [], ()

@@ -1,4 +1,4 @@
-"""The digest of a pipeline's code: another one means that the same events may give other rows."""
+"""Digests of a pipeline's code and of its decoding of event time: with others, the same events may give other rows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import hashlib
 import json
 from pathlib import Path
 
-from anabranch.contract.pipeline import Pipeline
+from anabranch.contract.pipeline import Pipeline, PipelineSpec
+
+DECODING_VERSION = 1
+"""Version of the decoding. Increased when it gives the same record another event time."""
 
 
 def code_digest(folder: Path, pipeline: Pipeline) -> str:
     """SHA-256 over how events are decoded and rows are merged, and over every file beside the transform.
 
-    All files of the transform's top folder count, since a transform may import or read any of them: too many only
-    means planning again, too few would run changed code under an old plan.
+    All files of the transform's top folder are included, since a transform may import or read any of them. A file too
+    many costs a new plan; a file too few would run changed code under an old plan.
     """
     transform = pipeline.spec.transform
     files = code_files(folder, pipeline)
@@ -41,16 +44,27 @@ def code_digest(folder: Path, pipeline: Pipeline) -> str:
 
 
 def code_files(folder: Path, pipeline: Pipeline) -> list[Path]:
-    """Every file that counts, in order: sources, and data that they may read. Not bytecode and hidden files."""
+    """Every file of the digest, sorted: sources and the data they may read; no bytecode, no hidden files."""
     transform = pipeline.spec.transform
     if transform.python is None:
         return [folder / (transform.sql or "")]
     top = transform.python.split(":")[0].split(".")[0]
-    place = folder / top
-    if not place.is_dir():
+    package = folder / top
+    if not package.is_dir():
         return [folder / f"{top}.py"]
-    return sorted(path for path in place.rglob("*") if path.is_file() and not _left_out(path.relative_to(place)))
+    return sorted(path for path in package.rglob("*") if path.is_file() and not _is_excluded(path.relative_to(package)))
 
 
-def _left_out(path: Path) -> bool:
+def _is_excluded(path: Path) -> bool:
     return path.suffix == ".pyc" or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def reading_digest(spec: PipelineSpec) -> str:
+    """SHA-256 over the format, the declared columns, and field and format of event time. The slack is not included."""
+    reading = {
+        "version": DECODING_VERSION,
+        "format": spec.source.format,
+        "columns": list(spec.source.columns.items()),
+        "event_time": [spec.event_time.field, spec.event_time.format],
+    }
+    return hashlib.sha256(json.dumps(reading).encode()).hexdigest()

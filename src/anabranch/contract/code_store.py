@@ -1,4 +1,4 @@
-"""Code that live has run, kept by its digest: what production was made by can be run again after it was corrected."""
+"""Stores each version of the code that live has run, by digest, so that a control replay can run it again."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PIPELINE = "pipeline.json"
 FILES = "files"
 
 
-class CodeNotKeptError(AnabranchError):
-    code = "code.not-kept"
+class CodeNotStoredError(AnabranchError):
+    code = "code.not-stored"
     exit_code = ExitCode.REFUSED
 
 
-class KeptCodeChangedError(AnabranchError):
-    code = "code.kept-changed"
+class StoredCodeChangedError(AnabranchError):
+    code = "code.stored-changed"
     exit_code = ExitCode.CONFLICT
 
 
 @dataclass(frozen=True)
-class KeptCode:
-    """One version: the transform's files in a folder of their own, and the pipeline as it was declared with them."""
+class StoredCode:
+    """One version: the transform's files in their own folder, and the pipeline as declared with them."""
 
     digest: str
     folder: Path
@@ -51,49 +51,50 @@ class CodeStore:
         return cls(state / "live" / pipeline / "code", pipeline)
 
     def keep(self, project: Path, pipeline: Pipeline) -> str:
-        """Keep the files as they are now, and return their digest. Again is no change."""
+        """Store the current files and return their digest. Idempotent."""
         contents = {file.relative_to(project): file.read_bytes() for file in code_files(project, pipeline)}
         aside = self.folder / f".{os.getpid()}.new"
-        rmtree(aside, ignore_errors=True)  # of a process of that number that ended in the middle
+        rmtree(aside, ignore_errors=True)  # left by a crashed process with the same pid
         for name, content in contents.items():
-            place = aside / FILES / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        # Of what was written, not of the project: whoever saves a file meanwhile changes nothing here.
+            copy = aside / FILES / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        # The digest of the copies, not of the project: a file saved meanwhile would make it wrong.
         digest = code_digest(aside / FILES, pipeline)
-        kept = self.folder / digest
-        if (kept / FILES).is_dir():
+        version = self.folder / digest
+        if (version / FILES).is_dir():
             rmtree(aside)
         else:
-            kept.mkdir(exist_ok=True)
-            (aside / FILES).rename(kept / FILES)
+            version.mkdir(exist_ok=True)
+            (aside / FILES).rename(version / FILES)
             aside.rmdir()
-        atomic_write(kept / PIPELINE, json.dumps(as_plain(pipeline), indent=2, ensure_ascii=False) + "\n")
+        atomic_write(version / PIPELINE, json.dumps(as_plain(pipeline), indent=2, ensure_ascii=False) + "\n")
         return digest
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Of all versions that are kept, newest last."""
-        found = [path for path in self.folder.glob(f"*/{PIPELINE}") if not path.parent.name.startswith(".")]
-        return tuple(path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path)))
+        """Digests of all stored versions, oldest first."""
+        files = [path for path in self.folder.glob(f"*/{PIPELINE}") if not path.parent.name.startswith(".")]
+        return tuple(path.parent.name for path in sorted(files, key=lambda path: (path.stat().st_mtime_ns, path)))
 
     def find(self, digest: str) -> str:
-        """The one version whose digest begins so."""
-        found = [each for each in self.digests if each.startswith(digest)]
-        if len(found) != 1:
+        """The digest of the only version with this prefix. Raises CodeNotStoredError if there is none, or several."""
+        matches = [each for each in self.digests if each.startswith(digest)]
+        if len(matches) != 1:
             known = ", ".join(each[:12] for each in self.digests) or "none"
-            several = f"{len(found)} versions begin so" if found else f"kept are: {known}"
-            raise CodeNotKeptError(
-                f"The code {digest[:12]} of pipeline {self.pipeline} is not kept here ({several}).",
+            reason = f"{len(matches)} versions match" if matches else f"stored versions: {known}"
+            raise CodeNotStoredError(
+                f"Code version {digest[:12]} of pipeline {self.pipeline} was not found ({reason}).",
                 state=NOTHING_CHANGED,
-                hint="put the project as it was then into a folder (with git: `git worktree add FOLDER REVISION`) "
-                f"and run `anabranch live keep {self.pipeline} --from FOLDER`",
+                command=f"anabranch live keep {self.pipeline} --from FOLDER",
+                hint="check out the former revision of the project to FOLDER, for example with git worktree, and "
+                "store it",
                 digest=digest,
             )
-        return found[0]
+        return matches[0]
 
-    def load(self, digest: str) -> KeptCode:
-        """The version of this digest, if it is there and nobody has changed it."""
+    def load(self, digest: str) -> StoredCode:
+        """The version with this digest. Raises CodeNotStoredError, and StoredCodeChangedError if its files differ."""
         whole = self.find(digest)
         folder = (self.folder / whole / FILES).resolve()
         try:
@@ -104,13 +105,14 @@ class CodeStore:
             raise self._changed(whole) from error
         if not same:
             raise self._changed(whole)
-        return KeptCode(whole, folder, pipeline)
+        return StoredCode(whole, folder, pipeline)
 
-    def _changed(self, digest: str) -> KeptCodeChangedError:
-        place = self.folder / digest
-        return KeptCodeChangedError(
-            f"The files in {place} are not the code {digest[:12]} that they are named by.",
+    def _changed(self, digest: str) -> StoredCodeChangedError:
+        folder = self.folder / digest
+        return StoredCodeChangedError(
+            f"The files in {folder} have changed: their digest is no longer {digest[:12]}.",
             state=NOTHING_CHANGED,
-            hint=f"remove {place}, then `anabranch live keep {self.pipeline} --from FOLDER` with its files",
+            command=f"anabranch live keep {self.pipeline} --from FOLDER",
+            hint=f"remove {folder}, check out the former revision of the project to FOLDER and store it again",
             digest=digest,
         )

@@ -1,4 +1,4 @@
-"""Column types of a source: Spark's own names, parsed, so that a misspelt one is found before Spark is started."""
+"""Column types of a source: Spark's own names, parsed, so that a misspelt type is found before Spark starts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from anabranch.project.refusals import Problem, refusal
 
 GIVEN = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers", "_event_time", "_tombstone", "_window")
-"""Columns a transform may see beside the decoded ones: where the record stands in the log and in time."""
+"""Columns that `events` has beside the decoded ones: the record's place in the log and its times."""
 
 DECODING = ("_value", "_hash", "_parsed", "_reason", "_raw", "_bytes")
-"""Columns that the decoding works with. A field of such a name would be taken for them."""
+"""Columns that decoding uses internally. A field of the same name would collide with them."""
 
 SIMPLE = frozenset(
     {
@@ -44,18 +44,18 @@ class _UnreadableError(ValueError):
 
 
 def check_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
-    """The columns as they are, or a refusal naming every one that can't be used."""
+    """The columns unchanged. Raises one refusal with every column that can't be used."""
     problems: list[Problem] = []
     seen: dict[str, str] = {}
     for name, type_name in columns.items():
         if not _COLUMN.fullmatch(name):
-            problems.append(Problem(f"{name!r} is not a column's name", "letters, digits and underscores", (name,)))
+            problems.append(Problem(f"{name!r} is not a column name", "letters, digits and underscores", (name,)))
         elif name.lower() in GIVEN:
-            problems.append(Problem(f"every transform has a column {name} already", "another name", (name,)))
+            problems.append(Problem(f"{name} is the name of a built-in column", "another name", (name,)))
         elif name.lower() in DECODING:
-            problems.append(Problem(f"{name} is kept for the decoding of records", "another name", (name,)))
+            problems.append(Problem(f"{name} is reserved for decoding", "another name", (name,)))
         elif name.lower() in seen:
-            what = f"{name!r} and {seen[name.lower()]!r} are one column to Spark, which ignores case"
+            what = f"{name!r} and {seen[name.lower()]!r} are the same column: Spark ignores case"
             problems.append(Problem(what, "one of them", (name,)))
         seen[name.lower()] = name
         try:
@@ -78,22 +78,22 @@ def parse_type(text: str) -> None:
     """Raise unless the text is a Spark type: a simple one, decimal(p,s), array<…>, map<string,…> or struct<…>."""
     tokens, at = [], 0
     while text[at:].strip():
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise _UnreadableError(f"unexpected {text[at:].strip()[0]!r}")
-        tokens.append(found[1])
-        at = found.end()
+        tokens.append(match[1])
+        at = match.end()
     rest = _type(tokens, 0)
     if rest:
         raise _UnreadableError(f"unexpected {rest[0]!r}")
 
 
 def _type(tokens: list[str], depth: int) -> list[str]:
-    """Take one type off the front and return what is left."""
+    """Consume one type and return the remaining tokens."""
     if depth > _DEEPEST:
         raise _UnreadableError(f"nested deeper than {_DEEPEST} levels")
     if not tokens:
-        raise _UnreadableError("something is missing at the end")
+        raise _UnreadableError("it ends too early")
     word, rest = tokens[0].lower(), tokens[1:]
     if word in SIMPLE:
         return rest
@@ -106,7 +106,7 @@ def _type(tokens: list[str], depth: int) -> list[str]:
         return _expect(">", _type(rest, depth + 1))
     if word == "struct":
         return _struct(_expect("<", rest), depth)
-    raise _UnreadableError(f"Spark knows no type {tokens[0]!r}")
+    raise _UnreadableError(f"Spark has no type {tokens[0]!r}")
 
 
 def _decimal(rest: list[str]) -> list[str]:
@@ -137,7 +137,7 @@ def _expect(token: str, tokens: list[str]) -> list[str]:
 
 
 def _suggestion(text: str) -> str:
-    usual = {
+    synonyms = {
         "text": "string",
         "varchar": "string",
         "str": "string",
@@ -145,4 +145,4 @@ def _suggestion(text: str) -> str:
         "int64": "bigint",
         "bool": "boolean",
     }
-    return usual.get(text.lower(), "string, bigint, double, boolean, timestamp, decimal(18,2), array<…>, struct<…>")
+    return synonyms.get(text.lower(), "string, bigint, double, boolean, timestamp, decimal(18,2), array<…>, struct<…>")

@@ -1,4 +1,4 @@
-"""What a transform does to the world besides giving rows, as its pipeline declares it."""
+"""Side effects of a transform, as its pipeline declares them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ NONE = "none"
 
 
 class Effect(Part):
-    """One thing that is done outside the table for an event, such as a mail or a call."""
+    """One side effect per event outside the table, such as a mail or an API call."""
 
-    name: Words = Field(description="What is done.", examples=["mail to the customer"])
-    idempotent: Switch = Field(
-        default=False, description="Whether doing it once more for the same event changes nothing."
-    )
-    suppressed: Switch = Field(default=False, description="Whether the transform leaves it out in a replay.")
+    name: Words = Field(description="What the transform does.", examples=["mail to the customer"])
+    idempotent: Switch = Field(default=False, description="Whether repeating it for the same event changes nothing.")
+    suppressed: Switch = Field(default=False, description="Whether the transform skips it in a replay.")
 
     @property
     def repeats(self) -> bool:
-        """Whether a replay would do it a second time, to somebody's harm."""
+        """Whether a replay would repeat it with consequences."""
         return not (self.idempotent or self.suppressed)
 
 
@@ -36,12 +34,12 @@ def _declared(value: object) -> object:
 
 
 def _written(effects: tuple[Effect, ...], write: SerializerFunctionWrapHandler) -> object:
-    """As it is read: a pipeline that is kept as a file is loaded from it again."""
+    """The form that the file has, so that a stored pipeline can be loaded again."""
     return write(effects) if effects else NONE
 
 
 def _or_none(schema: dict[str, Any]) -> None:
-    """The word stands for the empty list, which nobody could tell from a forgotten one."""
+    """`none` stands for the empty list: an empty list can't be told from a forgotten one."""
     listed = {key: schema.pop(key) for key in ("type", "items") if key in schema}
     schema["anyOf"] = [{"const": NONE}, {**listed, "minItems": 1}]
 
@@ -49,4 +47,4 @@ def _or_none(schema: dict[str, Any]) -> None:
 Effects = Annotated[
     tuple[Effect, ...], BeforeValidator(_declared), WrapSerializer(_written), Field(json_schema_extra=_or_none)
 ]
-"""Every one of them; empty for `none`."""
+"""All declared side effects; empty for `none`."""

@@ -1,7 +1,7 @@
-"""Whether a JSON value fits a pipeline's declared schema, told with no Spark: for samples, not for rows.
+"""Checks whether a JSON value fits a pipeline's declared schema, without Spark: for samples, not for rows.
 
-Where this and the decoding on Spark might differ, this is the milder one: it may let a bad value pass, and never takes
-a good one for bad.
+Where this check and Spark's decoding may differ, this one is more lenient: it may accept a bad value and never rejects
+a good one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _BITS = {"byte": 8, "tinyint": 8, "short": 16, "smallint": 16, "int": 32, "integ
 _FLOATS = frozenset({"double", "float", "real"})
 
 Fits = Callable[[Any], bool]
-"""Of a value that is there and not null."""
+"""Applied to a value that is present and not null."""
 
 
 class ValueCheck:
-    """Made once for a pipeline, then asked for each record."""
+    """Built once for a pipeline, then called for each record."""
 
     def __init__(self, spec: PipelineSpec) -> None:
         self._fits = {name: _parse(kind) for name, kind in spec.source.columns.items()}
@@ -33,8 +33,8 @@ class ValueCheck:
             (name for name in spec.source.columns if name.lower() == spec.event_time.field.lower()), None
         )
 
-    def flaw(self, value: bytes | None) -> str | None:
-        """Why the record can't be decoded; None if it can, as a record without a value is no event and no mistake."""
+    def problem(self, value: bytes | None) -> str | None:
+        """Why the record can't be decoded; None if it can. A record without a value is a tombstone and no problem."""
         if value is None:
             return None
         try:
@@ -47,21 +47,21 @@ class ValueCheck:
             if read.get(name) is not None and not fits(read[name]):
                 return f"{name} is not of its declared type"
         if self._event_time is not None and read.get(self._event_time) is None:
-            return f"{self._event_time}, the event's time, is missing"
+            return f"{self._event_time}, the event time, is missing"
         return None
 
 
 def _refuse(_word: str) -> NoReturn:
-    raise ValueError("no standard JSON")
+    raise ValueError("not standard JSON")
 
 
 def _parse(text: str) -> Fits:
-    """The types are good ones: the pipeline was loaded."""
+    """The types are valid: they were checked when the pipeline was loaded."""
     return _kind(_TOKEN.findall(text))
 
 
 def _kind(tokens: list[str]) -> Fits:
-    """Takes one type off the front of the tokens."""
+    """Consumes one type from the front of the tokens."""
     word = tokens.pop(0).lower()
     if word in ("decimal", "dec", "numeric"):
         del tokens[: 5 if tokens[:1] == ["("] else 0]
@@ -79,9 +79,9 @@ def _kind(tokens: list[str]) -> Fits:
 
 def _inside(tokens: list[str]) -> Fits:
     del tokens[:1]
-    found = _kind(tokens)
+    element = _kind(tokens)
     del tokens[:1]
-    return found
+    return element
 
 
 def _struct(tokens: list[str]) -> Fits:
@@ -111,7 +111,7 @@ def _simple(word: str) -> Fits:
 
 
 def _anything(_value: Any) -> bool:
-    """Text takes whatever stands there, as Spark's reader does."""
+    """A string column accepts any value, as Spark's reader does."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Finds imports of a transform's own modules that happen only when a function runs, perhaps on a worker."""
+"""Finds imports of project modules inside functions, which run late and possibly on a worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anabranch.contract.pipeline import Pipeline
 
 
 def find_late_imports(folder: Path, pipeline: Pipeline) -> tuple[str, ...]:
-    """The places, as file:line. Files are read and none is run."""
+    """The places, as file:line. Files are read, not run."""
     if pipeline.spec.transform.python is None:
         return ()
     top = pipeline.spec.transform.python.split(":")[0].split(".")[0]

@@ -1,4 +1,4 @@
-"""Load pipelines and contracts of a project, and check a whole project at once; with no connection."""
+"""Loads the pipelines and contracts of a project. Opens no connection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoadedPipeline:
 
 @dataclass(frozen=True)
 class LoadedContract:
-    """A contract and the pipeline it is about."""
+    """A contract and its pipeline."""
 
     file: str
     backfill: Backfill
@@ -45,7 +45,7 @@ class LoadedContract:
 
 
 def load_pipelines(loaded: LoadedProject) -> Mapping[str, LoadedPipeline]:
-    """Every pipeline by name, in the order of the files. Raises BadFilesError with everything found."""
+    """Every pipeline by name, in the order of the files. Raises BadFilesError with every problem."""
     pipelines, findings = read_pipelines(loaded)
     if findings:
         raise BadFilesError(findings)
@@ -53,7 +53,7 @@ def load_pipelines(loaded: LoadedProject) -> Mapping[str, LoadedPipeline]:
 
 
 def load_contract(loaded: LoadedProject, path: Path) -> LoadedContract:
-    """The contract at `path`, which may be anywhere; its pipeline is one of the project's, which all must be good."""
+    """The contract at `path`, inside the project or not. All pipelines of the project must be valid."""
     pipelines = load_pipelines(loaded)
     resolved = path.resolve()
     below = resolved.is_relative_to(loaded.folder)
@@ -62,7 +62,7 @@ def load_contract(loaded: LoadedProject, path: Path) -> LoadedContract:
 
 
 def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], list[FileProblem]]:
-    """The good pipelines by file, and what is wrong with the others."""
+    """The valid pipelines by file, and the problems of the others."""
     good: dict[str, LoadedPipeline] = {}
     findings: list[FileProblem] = []
     for file, path in _files(loaded, "pipelines", findings):
@@ -80,7 +80,7 @@ def read_pipelines(loaded: LoadedProject) -> tuple[dict[str, LoadedPipeline], li
 def read_contracts(
     loaded: LoadedProject, pipelines: Mapping[str, LoadedPipeline]
 ) -> tuple[dict[str, LoadedContract], list[FileProblem]]:
-    """The good contracts by file, and what is wrong with the others."""
+    """The valid contracts by file, and the problems of the others."""
     good: dict[str, LoadedContract] = {}
     findings: list[FileProblem] = []
     for file, path in _files(loaded, "contracts", findings):
@@ -92,33 +92,35 @@ def read_contracts(
             continue
         twin = next((other for other in good.values() if other.name == contract.name), None)
         if twin is not None:
-            findings.append(_taken(document, ("metadata", "name"), f"the name is taken by {twin.file}"))
+            findings.append(_duplicate(document, ("metadata", "name"), f"{twin.file} has the same name"))
         good[file] = contract
     return good, findings
 
 
 def read_contract(loaded: LoadedProject, document: Document, pipelines: Mapping[str, LoadedPipeline]) -> LoadedContract:
-    """One contract. Raises BadFilesError with everything found in it."""
+    """One contract. Raises BadFilesError with every problem in it."""
     backfill = _model(loaded, document, Backfill, "Backfill")
     name = backfill.spec.pipeline
     if name not in pipelines:
         meant = closest(name, pipelines) or " or ".join(pipelines) or "a pipeline of the project"
         at = ("spec", "pipeline")
-        what = f"there is no (good) pipeline {name!r}"
+        what = f"the project has no valid pipeline {name!r}"
         raise BadFilesError(
             [FileProblem(document.file, document.line(at), "spec.pipeline", what, f"pipeline: {meant}")]
         )
     declared = pipelines[name].pipeline.spec.lookups or {}
-    strange = [each for each in backfill.spec.lookups or {} if each not in declared]
-    if strange:
-        raise BadFilesError([_no_such_lookup(document, each, declared) for each in strange])
+    unknown = [each for each in backfill.spec.lookups or {} if each not in declared]
+    if unknown:
+        raise BadFilesError([_unknown_lookup(document, each, declared) for each in unknown])
     return LoadedContract(document.file, backfill, pipelines[name])
 
 
-def _no_such_lookup(document: Document, lookup: str, declared: Mapping[str, str]) -> FileProblem:
+def _unknown_lookup(document: Document, lookup: str, declared: Mapping[str, str]) -> FileProblem:
     at = ("spec", "lookups", lookup)
-    meant = closest(lookup, declared) or " or ".join(declared) or "no lookups, as the pipeline has none"
-    return FileProblem(document.file, document.line(at), ".".join(at), "the pipeline has no such lookup", meant)
+    meant = closest(lookup, declared) or " or ".join(declared) or "no lookups: the pipeline declares none"
+    return FileProblem(
+        document.file, document.line(at), ".".join(at), f"the pipeline declares no lookup {lookup!r}", meant
+    )
 
 
 def _model(loaded: LoadedProject, document: Document, model: type[Kind], kind: str) -> Kind:
@@ -135,7 +137,7 @@ def _files(loaded: LoadedProject, what: str, findings: list[FileProblem]) -> Ite
     if not folder.is_dir():
         line = loaded.document.line(("spec", what))
         findings.append(
-            FileProblem(PROJECT_FILE, line, f"spec.{what}", f"there is no folder {name!r}", f"{what}: {what}")
+            FileProblem(PROJECT_FILE, line, f"spec.{what}", f"the folder {name!r} does not exist", f"{what}: {what}")
         )
         return
     for path in sorted(folder.iterdir()):
@@ -146,7 +148,9 @@ def _files(loaded: LoadedProject, what: str, findings: list[FileProblem]) -> Ite
             inside(loaded.folder, file)
         except OutsideError as outside:
             findings.append(
-                FileProblem(file, None, "", f"this file is outside the project: {outside}", "the file itself")
+                FileProblem(
+                    file, None, "", f"this file is outside the project: {outside}", "a file inside the project's folder"
+                )
             )
             continue
         yield file, path
@@ -155,11 +159,11 @@ def _files(loaded: LoadedProject, what: str, findings: list[FileProblem]) -> Ite
 def _clashes(pipeline: LoadedPipeline, document: Document, others: Iterable[LoadedPipeline]) -> Iterator[FileProblem]:
     for other in others:
         if other.name == pipeline.name:
-            yield _taken(document, ("metadata", "name"), f"the name is taken by {other.file}")
+            yield _duplicate(document, ("metadata", "name"), f"{other.file} has the same name")
         if other.pipeline.spec.consumer_group == pipeline.pipeline.spec.consumer_group:
-            # Two pipelines committing to one group would each move the other's progress.
-            yield _taken(document, ("spec", "consumerGroup"), f"the consumer group is taken by {other.file}")
+            # Two pipelines that commit to one group overwrite each other's offsets.
+            yield _duplicate(document, ("spec", "consumerGroup"), f"{other.file} has the same consumer group")
 
 
-def _taken(document: Document, at: tuple[str, ...], what: str) -> FileProblem:
-    return FileProblem(document.file, document.line(at), ".".join(at), what, "another one")
+def _duplicate(document: Document, at: tuple[str, ...], what: str) -> FileProblem:
+    return FileProblem(document.file, document.line(at), ".".join(at), what, f"a unique {at[-1]}")

@@ -1,4 +1,4 @@
-"""How the target is partitioned: what `target.partitionBy` may be, and what a new table gets where it is left out."""
+"""How the target is partitioned: what `target.partitionBy` accepts, and the default for a new table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIME = re.compile(rf"(hour|day|month|year)s?\(\s*({_COLUMN})\s*\)")
 _NUMBERED = re.compile(rf"(bucket|truncate)\(\s*([1-9][0-9]{{0,8}})\s*,\s*({_COLUMN})\s*\)")
 _EXAMPLE = 'hour, day, month, year or a list such as ["days(ordered_at)", "bucket(16, order_id)"]'
 RECORDS_PER_HOUR = 1_000
-"""With fewer records than that in an hour, a file per hour costs more than its rows."""
+"""With fewer records per hour, a file per hour costs more than its rows."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ PartitionFields = tuple[PartitionField, ...]
 
 
 def fields_of(written: str | Iterable[str]) -> PartitionFields:
-    """What a pipeline's `partitionBy` says, which was checked when it was loaded."""
+    """The fields of a pipeline's `partitionBy`, which was checked when it was loaded."""
     if isinstance(written, str):
         return (PartitionField(written, None),)
     return tuple(field for field in map(_field, written) if field is not None)
@@ -89,20 +89,20 @@ def _problems(texts: Iterable[str]) -> Iterator[Problem]:
             yield Problem("this is not a partition transform of Iceberg", known, (index,))
             continue
         if field.is_time and any(other.is_time for other in seen):
-            yield Problem("a table is partitioned by one unit of time", "hours, days, months or years, once", (index,))
+            yield Problem("a table is partitioned by time at most once", "one of hours, days, months, years", (index,))
         elif (field.transform, field.column) in ((other.transform, other.column) for other in seen):
-            yield Problem("this column is here twice with the same transform", "each once", (index,))
+            yield Problem("the column is listed twice with the same transform", "each once", (index,))
         seen.append(field)
 
 
 def time_problem(written: str | Iterable[str]) -> str | None:
-    """Why a range of time can't be replaced in a table partitioned so; None if it can.
+    """Why a time range can't be replaced in a table with this partitioning; None if it can.
 
-    A replay replaces whole partitions, so the partitioning has to tell the time of a file's rows.
+    A backfill replaces whole partitions, so one of them must be by time.
     """
     if any(field.is_time for field in fields_of(written)):
         return None
-    return "a range of time is replaced as whole partitions, and none of these tells the time"
+    return "a backfill replaces whole partitions of time, and none of these is by time"
 
 
 def _schema(schema: dict[str, Any]) -> None:
@@ -116,17 +116,17 @@ PartitionBy = Annotated[str | tuple[str, ...], BeforeValidator(_check), Field(js
 
 @dataclass(frozen=True)
 class Density:
-    """What the topic holds when a table is made: so many records in so much time, by the broker's timestamps."""
+    """How dense the topic is when the table is created: records per time, by the broker's timestamps."""
 
     records: int
     span: timedelta
 
 
 def default_unit(window: EventWindow | None, density: Density | None) -> str:
-    """The unit of a new table's partitions where the pipeline does not say.
+    """The default unit of a new table's partitions.
 
-    Tumbling and sliding windows: hours if a window begins in each, else days. Anything else: days if the topic has
-    fewer than a thousand records an hour. Less than a day of records says nothing of that, and gets hours.
+    Tumbling and sliding windows: hours if one begins at least every hour, else days. Anything else: days if the topic
+    has fewer than a thousand records per hour. A topic with less than a day of records gets hours.
     """
     if window is not None and window.size is not None:
         return "hour" if window.step <= timedelta(hours=1) else "day"

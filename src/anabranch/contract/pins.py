@@ -1,4 +1,4 @@
-"""Digests of what a plan pins beside the transform: the pipeline as it is declared, and the files of its checks."""
+"""What a plan pins beside the transform: the fields of the pipeline, and digests of the check files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.project.model import as_plain
 
 NOT_PINNED = {
-    "owner": "shown to people; no row and no verdict depends on it",
-    "state.every": "how often live keeps a state; the plan pins the state that the replay starts from",
-    "state.keep": "how long live keeps a state; the plan pins the state that the replay starts from",
+    "owner": "only displayed; no row and no verdict depends on it",
+    "state.every": "how often live stores a state; the plan pins the state that the replay starts from",
+    "state.keep": "how long live stores a state; the plan pins the state that the replay starts from",
 }
-"""Fields of a pipeline that change neither rows nor a verdict, and why. Every other field is pinned, new ones too."""
+"""Fields of a pipeline that affect neither rows nor a verdict, and why. Every other field is pinned."""
 
 
 def declared(pipeline: Pipeline) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _fields(part: BaseModel, above: str) -> Iterator[tuple[str, str]]:
 def pin_files(folder: Path, backfill: Backfill) -> dict[str, str]:
     """Digests of the files that validation reads, SQL checks and known records, by their path in the project.
 
-    Raises OSError if one can't be read: it would not be pinned.
+    Raises OSError if a file can't be read, since it could not be pinned.
     """
     validation = backfill.spec.validation
     named = {*(query.file for query in validation.queries.values()), validation.known_records}
@@ -47,14 +47,14 @@ def pin_files(folder: Path, backfill: Backfill) -> dict[str, str]:
 
 
 def digest_files(folder: Path, files: Iterable[str]) -> dict[str, str]:
-    """Digests of these files as they are now. One that can't be read is left out."""
-    found = {}
+    """Current digests of these files. A file that can't be read is omitted."""
+    digests = {}
     for file in files:
         try:
-            found[file] = _digest(folder / file)
+            digests[file] = _digest(folder / file)
         except OSError:
             continue
-    return found
+    return digests
 
 
 def _digest(file: Path) -> str:

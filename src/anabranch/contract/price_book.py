@@ -1,4 +1,4 @@
-"""The price book: what each meter of a backfill costs, who answers for it, and from when on somebody is told."""
+"""The price book: price, owner and alert threshold of each meter of a backfill."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from anabranch.project.validation import validate_document
 
 KIND = "PriceBook"
 SHIPPED = "prices.yaml"
-"""The book that is used where a project has none, beside this file."""
+"""The default price book, beside this file."""
 
 
 def _currency(text: str) -> str:
     if not (len(text) == 3 and text.isascii() and text.isupper() and text.isalpha()):
-        raise refuse("this is not a currency", "three capital letters: EUR")
+        raise refuse("this is not a currency code", "three capital letters: EUR")
     return text
 
 
@@ -33,7 +33,7 @@ def _dated(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        raise refuse("this is not a day", "year, month and day: 2025-11-01") from None
+        raise refuse("this is not a date", "year, month and day: 2025-11-01") from None
     return text
 
 
@@ -41,61 +41,65 @@ Amount = Annotated[float, Strict(), Field(ge=0)]
 
 
 class MeterPrice(Part):
-    """One meter: its price, and who hears of it when it runs high."""
+    """One meter: its price, owner and alert."""
 
-    price: Amount = Field(description="For one unit, in the book's currency.", examples=[0.02])
-    owner: Words = Field(description="Who answers for this cost.", examples=["platform@example.com"])
-    threshold: Amount = Field(
-        description="The amount for one backfill above which the alert is given.", examples=[25.0]
+    price: Amount = Field(description="Price of one unit, in the book's currency.", examples=[0.02])
+    owner: Words = Field(description="Who is responsible for this cost.", examples=["platform@example.com"])
+    threshold: Amount = Field(description="Amount of one backfill above which the alert is shown.", examples=[25.0])
+    alert: Words = Field(
+        description="The alert: what to do, and whom to ask.", examples=["Ask the platform team first"]
     )
-    alert: Words = Field(description="What is said then, and to whom.", examples=["Ask the platform team first"])
 
 
 class Meters(Part):
-    """All that a backfill is charged for."""
+    """The five meters of a backfill."""
 
     storage_reads: MeterPrice = Field(
-        description="A GiB read from the tables' storage, by validation.", examples=[{"price": 0.01}]
+        description="1 GiB read from the tables' storage by validation.", examples=[{"price": 0.01}]
     )
-    inter_zone: MeterPrice = Field(description="A GiB that goes from one zone to another.", examples=[{"price": 0.02}])
+    inter_zone: MeterPrice = Field(
+        description="1 GiB transferred between availability zones.", examples=[{"price": 0.02}]
+    )
     object_requests: MeterPrice = Field(
-        description="A thousand requests to the tables' storage.", examples=[{"price": 0.005}]
+        description="1,000 requests to the tables' storage.", examples=[{"price": 0.005}]
     )
-    core_hours: MeterPrice = Field(description="An hour of one core.", examples=[{"price": 0.05}])
-    broker_egress: MeterPrice = Field(description="A GiB read from the brokers.", examples=[{"price": 0.05}])
+    core_hours: MeterPrice = Field(description="One core for one hour.", examples=[{"price": 0.05}])
+    broker_egress: MeterPrice = Field(description="1 GiB read from the brokers.", examples=[{"price": 0.05}])
 
 
 class Assumptions(Part):
-    """What an estimate takes for granted where nobody has measured."""
+    """Values that an estimate assumes until they are measured."""
 
     inter_zone_share: Percentage = Field(
-        description="How much of what is read from Kafka comes from another zone.", examples=["67%"]
+        description="Share of the bytes read from Kafka that comes from another availability zone.", examples=["67%"]
     )
     bytes_per_core_second: Size = Field(
-        description="What one core replays in a second, until a rehearsal has measured it.", examples=["4MiB"]
+        description="Bytes that one core replays per second, until a rehearsal has measured it.", examples=["4MiB"]
     )
 
 
 class PriceBookSpec(Part):
     currency: Annotated[str, AfterValidator(_currency), WithJsonSchema({"type": "string", "pattern": "^[A-Z]{3}$"})] = (
-        Field(description="Of all amounts, also of budget.cost in contracts.", examples=["EUR"])
+        Field(description="Currency of all amounts, also of budget.cost in contracts.", examples=["EUR"])
     )
     dated: Annotated[str, AfterValidator(_dated), WithJsonSchema({"type": "string", "format": "date"})] = Field(
-        description="The day on which somebody last looked the prices up.", examples=["2025-11-01"]
+        description="The day on which the prices were last updated.", examples=["2025-11-01"]
     )
-    assume: Assumptions = Field(description="What an estimate takes for granted.", examples=[{"interZoneShare": "67%"}])
+    assume: Assumptions = Field(
+        description="Values that an estimate assumes until they are measured.", examples=[{"interZoneShare": "67%"}]
+    )
     meters: Meters = Field(description="The prices, by meter.", examples=[{"coreHours": {"price": 0.05}}])
 
 
 class PriceBook(Envelope):
-    """What a backfill costs, meter by meter."""
+    """Prices of a backfill, by meter."""
 
     kind: Literal["PriceBook"] = Field(description="What this file is.")
     spec: PriceBookSpec = Field(description="The book itself.", examples=[{"currency": "EUR"}])
 
 
 def load_price_book(loaded: LoadedProject) -> PriceBook:
-    """The project's own book, or the one that comes with Anabranch. Raises BadFilesError with everything found."""
+    """The project's own book, or the default one. Raises BadFilesError with every problem."""
     file = loaded.project.spec.prices
     if file is None:
         return shipped_price_book()

@@ -1,4 +1,4 @@
-"""Which part of history a contract asks for: exactly one of five ways to say it."""
+"""The range of a contract: the part of history to replay, given in exactly one of five ways."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WAYS = ("eventTime", "timestamps", "offsets", "sinceSnapshot", "everything")
 
 
 class TimestampRange(Part):
-    """From one moment, included, to another, excluded."""
+    """Timestamps of [from, to)."""
 
-    start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
-    end: Moment = Field(alias="to", description="The moment before which to stop.", examples=["2025-06-08T00:00:00Z"])
+    start: Moment = Field(alias="from", description="Start, inclusive.", examples=["2025-06-01T00:00:00Z"])
+    end: Moment = Field(alias="to", description="End, exclusive.", examples=["2025-06-08T00:00:00Z"])
 
     @model_validator(mode="after")
     def _forward(self) -> TimestampRange:
@@ -29,13 +29,13 @@ class TimestampRange(Part):
 
 
 class EventTimeRange(Part):
-    """From one moment of event time, included, to another, excluded, or to where live stands."""
+    """Event times of [from, to), or from a moment to live's position."""
 
-    start: Moment = Field(alias="from", description="The first moment, included.", examples=["2025-06-01T00:00:00Z"])
+    start: Moment = Field(alias="from", description="Start, inclusive.", examples=["2025-06-01T00:00:00Z"])
     end: Moment | None = Field(
         default=None,
         alias="to",
-        description="The moment before which to stop; left out, all that follows (classes upsert and ordered).",
+        description="End, exclusive; if left out, up to live's position (classes upsert and ordered).",
         examples=["2025-06-08T00:00:00Z"],
     )
 
@@ -47,10 +47,10 @@ class EventTimeRange(Part):
 
 
 class OffsetSpan(Part):
-    """From one offset, included, to another, excluded."""
+    """Offsets of [from, to)."""
 
-    start: Whole = Field(alias="from", description="The first offset, included.", examples=[0])
-    end: Positive = Field(alias="to", description="The offset before which to stop.", examples=[100000])
+    start: Whole = Field(alias="from", description="First offset, inclusive.", examples=[0])
+    end: Positive = Field(alias="to", description="End offset, exclusive.", examples=[100000])
 
     @model_validator(mode="after")
     def _forward(self) -> OffsetSpan:
@@ -62,7 +62,7 @@ class OffsetSpan(Part):
 def _partition_numbers(spans: Mapping[str, OffsetSpan]) -> Mapping[str, OffsetSpan]:
     wrong = [key for key in spans if not re.fullmatch(r"0|[1-9][0-9]{0,6}", key)]
     if wrong:
-        raise refusal(*(Problem("this is not a partition's number", "a number from 0", (key,)) for key in wrong))
+        raise refusal(*(Problem("this is not a partition number", "a number from 0", (key,)) for key in wrong))
     return spans
 
 
@@ -71,31 +71,33 @@ class Range(Part):
 
     event_time: EventTimeRange | None = Field(
         default=None,
-        description="Events that happened in this span, by their own time.",
+        description="Events by event time.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],
     )
     timestamps: TimestampRange | None = Field(
         default=None,
-        description="Records that Kafka has timestamped in this span. Not built yet: `plan` refuses it.",
+        description="Records by Kafka's timestamp. Not implemented yet: `plan` refuses it.",
         examples=[{"from": "2025-06-01T00:00:00Z"}],
     )
     offsets: Annotated[Mapping[str, OffsetSpan], AfterValidator(_partition_numbers), Field(min_length=1)] | None = (
         Field(
             default=None,
-            description="Offsets for each partition, by its number. Not built yet: `plan` refuses it.",
+            description="Offsets by partition number. Not implemented yet: `plan` refuses it.",
             examples=[{"0": {"from": 0, "to": 100000}}],
         )
     )
     since_snapshot: Positive | None = Field(
         default=None,
-        description="What came after this snapshot of the target (classes upsert and ordered).",
+        description="All records after this snapshot of the target (classes upsert and ordered).",
         examples=[8345213987412],
     )
-    everything: Literal[True] | None = Field(default=None, description="All the history there is.", examples=[True])
+    everything: Literal[True] | None = Field(default=None, description="The whole topic.", examples=[True])
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Range:
         given = [way for way in WAYS if way in self.model_dump(by_alias=True, exclude_none=True)]
         if len(given) != 1:
-            raise refuse(f"a range is said in exactly one way, and here are {len(given)}", f"one of {', '.join(WAYS)}")
+            raise refuse(
+                f"a range has exactly one of its keys, and this one has {len(given)}", f"one of {', '.join(WAYS)}"
+            )
         return self

@@ -1,4 +1,4 @@
-"""Finds what a transform's code may reach the outside world by: imports and calls, from its text. Nothing is run."""
+"""Finds imports and calls by which a transform may have side effects, from its text. Nothing is run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anabranch.contract.determinism.transform import reached_modules
+from anabranch.contract.determinism.transform import imported_modules
 from anabranch.contract.pipeline import Pipeline
 
 HARMLESS = frozenset(
@@ -19,7 +19,7 @@ HARMLESS = frozenset(
         *("zlib", "zoneinfo"),
     }
 )
-"""Modules that only compute. Any other is named, whatever it does."""
+"""Modules that only compute. Every other module is reported, whatever it does."""
 HARMLESS_OF_SPARK = "pyspark.sql"
 CALLS = frozenset({"open", "exec", "eval", "compile", "__import__", "input"})
 ATTRIBUTES = frozenset(
@@ -28,25 +28,25 @@ ATTRIBUTES = frozenset(
         *("writeTo", "sql", "sparkContext", "_jvm", "_jsc"),
     }
 )
-"""Of a DataFrame or a session: what writes, or gives a way to."""
+"""Attributes of a DataFrame or a session that write, or lead to one that does."""
 _IN_SQL = re.compile(r"\b(try_reflect|reflect|java_method)\s*\(", re.IGNORECASE)
 
 
 def find_reaching_out(folder: Path, pipeline: Pipeline) -> tuple[str, ...]:
     """The places, as `file:line name`, in the transform and in every file of the project that it imports.
 
-    That none is found is evidence that the transform only gives rows: it has nothing to do more with. Raises
-    AnabranchError where a module is not valid Python, and OSError where a file can't be read.
+    No place found is evidence that the transform only returns rows. Raises UnreadableModuleError if a module is not
+    valid Python, and OSError if a file can't be read.
     """
     transform = pipeline.spec.transform
     if transform.sql is not None:
         lines = (folder / transform.sql).read_text(encoding="utf-8").splitlines()
-        found = ((number, match[1]) for number, line in enumerate(lines, 1) for match in _IN_SQL.finditer(line))
-        return tuple(f"{transform.sql}:{number} {name}" for number, name in found)
+        matches = ((number, match[1]) for number, line in enumerate(lines, 1) for match in _IN_SQL.finditer(line))
+        return tuple(f"{transform.sql}:{number} {name}" for number, name in matches)
     module = (transform.python or "").split(":")[0]
     return tuple(
         f"{file.relative_to(folder).as_posix()}:{line} {name}"
-        for file, source in reached_modules(folder, module).items()
+        for file, source in imported_modules(folder, module).items()
         for line, name in sorted(set(_in_module(ast.parse(source), module.split(".")[0])))
     )
 

@@ -42,7 +42,7 @@ def schema_of_all() -> dict[str, Any]:
 
 
 def _without_null(node: Any) -> Any:
-    """The schema without the null that stands for "left out": a key that is there must have a value."""
+    """The schema without null for omitted keys: a key that is present must have a value."""
     if isinstance(node, list):
         return [_without_null(item) for item in node]
     if not isinstance(node, dict):

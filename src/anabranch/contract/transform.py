@@ -1,4 +1,4 @@
-"""The transform a pipeline names: Python `module:function` or a SQL file, found without running any of it."""
+"""The transform of a pipeline: Python `module:function` or a SQL file, located without running it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def _python(text: str, info: ValidationInfo) -> str:
     path = _module_file(surroundings(info).folder, module)
     if path is None:
         file = module.replace(".", "/") + ".py"
-        raise refuse(
-            f"there is no file {file!r} in the project", "a module of the project: transforms.orders:transform"
-        )
+        raise refuse(f"the project has no file {file!r}", "a module of the project: transforms.orders:transform")
     _check_function(path, module, function)
     return text
 
@@ -46,18 +44,18 @@ def _module_file(folder: Path, module: str) -> Path | None:
 
 
 def _check_function(path: Path, module: str, function: str) -> None:
-    """Read the source as text: `anabranch check` must not run what it checks."""
+    """Find the function in the source text: `anabranch check` must not run what it checks."""
     try:
         tree = ast.parse(path.read_bytes(), filename=path.name)
     except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise refuse(f"the module {module} is not valid Python{line}", "a module that Python can read") from None
+        raise refuse(f"the module {module} is not valid Python{line}", "valid Python") from None
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assigned = {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
     imported = {a.asname or a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
     if function not in functions | assigned | imported:
         known = " or ".join(f"{module}:{name}" for name in sorted(functions)) or f"a function {function} in {module}"
-        raise refuse(f"there is no function {function!r} in {module}", known)
+        raise refuse(f"the module {module} has no function {function!r}", known)
 
 
 def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,7 +63,11 @@ def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
     if unknown:
         raise refusal(
             *(
-                Problem("this is not a call that Anabranch looks for", closest(name, NAMES) or "rand", (index,))
+                Problem(
+                    "this is not a non-deterministic call that Anabranch detects",
+                    closest(name, NAMES) or "rand",
+                    (index,),
+                )
                 for index, name in unknown
             )
         )
@@ -73,29 +75,32 @@ def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class TransformSpec(Part):
-    """What turns events into rows; the same code runs live and in replay."""
+    """The code that turns events into rows; the same code runs live and in a replay."""
 
     python: (
         Annotated[str, AfterValidator(_python), WithJsonSchema({"type": "string", "pattern": f"^{_PYTHON}$"})] | None
     ) = Field(
         default=None,
-        description="A function of the project, module:function: a DataFrame of events in, one of rows out.",
+        description="A function of the project, module:function, that takes a DataFrame of events and returns one of "
+        "rows.",
         examples=["transforms.orders:transform"],
     )
     sql: ProjectFile | None = Field(
         default=None,
-        description="A file with one SELECT over `events` that gives the rows.",
+        description="A file with one SELECT over `events` that returns the rows.",
         examples=["transforms/refunds.sql"],
     )
 
     allow: Annotated[tuple[str, ...], AfterValidator(_allowed), Field(min_length=1)] | None = Field(
         default=None,
-        description="Calls that give another result each time and are used on purpose; the plan shows them.",
+        description="Non-deterministic calls that are intended; the plan lists them.",
         examples=[["current_timestamp"]],
     )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> TransformSpec:
         if (self.python is None) == (self.sql is None):
-            raise refuse("a transform is either python or sql", "python: transforms.orders:transform, or sql: file.sql")
+            raise refuse(
+                "a transform needs either python or sql", "python: transforms.orders:transform, or sql: file.sql"
+            )
         return self

@@ -23,7 +23,7 @@ from anabranch.gates.ports import GateObserver, GateProbes
 from anabranch.gates.scorecard import CARD, GATES, Scorecard, require_open, score
 from anabranch.gates.stakes import DRILL_LABEL, Stakes, drilled, stakes_of
 from anabranch.plan.drift import Drift, Stage, drift_at
-from anabranch.plan.forecast.rehearsed import lanes_of
+from anabranch.plan.forecast.rehearsed import variants_of
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import offsets_in
 from anabranch.project.sections.approval import RoleSettings
@@ -204,7 +204,7 @@ class GateService:
     @property
     def _records(self) -> int:
         """The most that the replay reads; a control reads everything a second time."""
-        return lanes_of(self.plan) * offsets_in(self.plan.source.ranges)
+        return variants_of(self.plan) * offsets_in(self.plan.source.ranges)
 
     def _stakes(self, facts: GateFacts) -> Stakes:
         """By the plan's offsets, and by the bytes that the storage path was measured to hold."""
@@ -215,7 +215,7 @@ class GateService:
             context=self.policy.context,
             business_critical=self.pipeline.spec.business_critical,
             records=self._records,
-            bytes_=None if size is None else lanes_of(self.plan) * size,
+            bytes_=None if size is None else variants_of(self.plan) * size,
             limit=self.policy.high_volume,
         )
 

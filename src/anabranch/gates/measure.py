@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from anabranch.contract.backfill import Backfill
+from anabranch.contract.code import reading_digest
 from anabranch.contract.json_values import ValueCheck
 from anabranch.contract.pipeline import Pipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.gates import binding
 from anabranch.gates.binding import Binding
@@ -98,7 +98,7 @@ class GateMeasures:
 
     def _sample_schema(self) -> dict[str, Any]:
         places = sample_places(self.plan.source.ranges)
-        samples = self.probes.read_places(places, ValueCheck(self.pipeline.spec).flaw, RECORDS)
+        samples = self.probes.read_places(places, ValueCheck(self.pipeline.spec).problem, RECORDS)
         tried = [each for sample in samples for records in sample.values() for each in records]
         bad = [BadRecord(each.partition, each.offset, each.flaw) for each in tried if each.flaw is not None]
         wanted = sum(map(len, places))

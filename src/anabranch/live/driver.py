@@ -27,10 +27,9 @@ from anabranch.adapters.spark.write.quarantine import QuarantineTable
 from anabranch.adapters.spark.write.target_table import ensure_target
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.services import service_probes
-from anabranch.contract.code import code_digest
+from anabranch.contract.code import code_digest, reading_digest
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.load import LoadedPipeline
-from anabranch.contract.reading import reading_digest
 from anabranch.errors import AnabranchError
 from anabranch.live.batch import BatchWriter
 from anabranch.live.errors import CONTINUES, StreamFailedError, in_one_line

@@ -1,23 +1,24 @@
-"""Puts a plan together from what was decided, whatever the strategy: what it pins is the same for all. Pure."""
+"""Builds the plan from the strategy's decisions: every strategy pins the same things. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.plan.checks import checks_of
+from anabranch.contract.backfill import Backfill
+from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.offsets.completeness import Reading
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.ports import SourceFacts, TargetFacts
 from anabranch.plan.request import BackfillRequest, contract_hash
 from anabranch.plan.slices import Ranges, Slice
 from anabranch.plan.strategies.start_snapshots import StartSnapshot
 from anabranch.plan.strategies.stream_start import StreamStart
+from anabranch.plan.target_range import EventSpan
 from anabranch.runs.heads import Head
 
 
 def ranges_read(readings: Mapping[int, Reading]) -> Ranges:
-    """The offsets of the partitions of which anything is read."""
+    """The ranges of the partitions from which something is read."""
     return {number: each.ranges for number, each in readings.items() if each.ranges}
 
 
@@ -53,8 +54,8 @@ def assemble(
             base=base,
             schema=target.schema,
             partitions=target.partitions,
-            asked_start=request.start,
-            asked_end=request.end,
+            requested_start=request.start,
+            requested_end=request.end,
             files=target.files,
             rows=target.rows,
             no_live_writer=request.no_live_writer,
@@ -66,3 +67,23 @@ def assemble(
         state=state,
         stream=stream,
     )
+
+
+def checks_of(backfill: Backfill, pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of the checks that validation will run, in display order."""
+    spec, keys = backfill.spec, pipeline.spec.target.keys
+    names = ["every offset accounted for", "schema unchanged", "rows and sums by time"]
+    if spec.control is not None:
+        names.append("changes by the fix, and differences before it")
+    if pipeline.spec.window is not None:
+        names.append("events that live dropped as late")
+    if spec.expect is not None:
+        names.append(f"{spec.expect.rows} rows, within {spec.expect.tolerance * 100:.10g}%")
+    if keys:
+        names.append(f"unique: {', '.join(keys)}")
+    if spec.validation.not_null:
+        names.append(f"not null: {', '.join(spec.validation.not_null)}")
+    if spec.validation.known_records is not None:
+        names.append(f"known records: {spec.validation.known_records}")
+    names.extend(f"query: {name}" for name in sorted(spec.validation.queries))
+    return tuple(names)

@@ -12,13 +12,13 @@ from typing import Protocol
 from anabranch.contract.code import code_digest
 from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.pins import declared, pin_files
-from anabranch.plan.lookup_tables import LookupLook, pin_all
-from anabranch.plan.offsets.completeness import Moments, moments_of
+from anabranch.plan.lookup_tables import LookupReader, pin_all
+from anabranch.plan.offsets.completeness import MicrosRange, moments_of
 from anabranch.plan.offsets.ranges import timestamp_bounds
 from anabranch.plan.offsets.zones import NO_MAP, ZoneMap
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned, make_plan
-from anabranch.plan.ports import SourceFacts, SourceLook, TargetLook
+from anabranch.plan.ports import SourceFacts, SourceSurveyor, TargetSurveyor
 from anabranch.plan.preconditions import check_target
 from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.request import BackfillRequest
@@ -27,8 +27,8 @@ from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
 
 
-class ZoneLook(Protocol):
-    def __call__(self, request: BackfillRequest, source: SourceFacts, moments: Moments) -> ZoneMap:
+class ZoneReader(Protocol):
+    def __call__(self, request: BackfillRequest, source: SourceFacts, moments: MicrosRange) -> ZoneMap:
         """What the zone map of the topic says of these moments. Changes nothing."""
 
 
@@ -40,10 +40,10 @@ class PlanningPorts:
     """The project's, with the transform and the files of the checks."""
     require_source: Callable[[], object]
     """Raises KafkaUnreachableError at once if the topic's cluster does not answer."""
-    source: SourceLook
-    target: TargetLook
-    zones: ZoneLook
-    lookups: Callable[[], LookupLook]
+    source: SourceSurveyor
+    target: TargetSurveyor
+    zones: ZoneReader
+    lookups: Callable[[], LookupReader]
     checkpoints: Callable[[], Sequence[StreamCheckpoint]]
     """Live's checkpoints that are kept, newest first."""
     control: Callable[[BackfillRequest, Plan], str | None]
@@ -71,7 +71,7 @@ def plan_request(
         now=now,
         zones=NO_MAP if request.everything else ports.zones(request, source, moments_of(part)),
         offsets_per_slice=offsets_per_slice,
-        look=partial(ports.source.measure, topic),
+        measure=partial(ports.source.measure, topic),
         checkpoints=ports.checkpoints() if request.strategy is Strategy.STREAM else (),
     )
     plan = replace(

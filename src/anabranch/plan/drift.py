@@ -1,4 +1,4 @@
-"""What of the pinned things has changed since the plan was made, and at which stage of a run that matters. Pure."""
+"""Which pinned inputs have changed since the plan was made, and at which stage of a run that matters. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anabranch.runs.heads import Head
 
 @dataclass(frozen=True)
 class ObservedInputs:
-    """The pinned things as they are now. None: the topic or the table is not there."""
+    """The pinned inputs now. None: the topic or the table does not exist."""
 
     uuid: str | None
     partitions: int
@@ -29,7 +29,7 @@ class ObservedInputs:
     base_kept: bool
     """Whether the base snapshot is still in main's history."""
     lookups_gone: frozenset[str] = frozenset()
-    """The lookups whose pinned snapshot is there no more, by name."""
+    """Names of the lookups whose pinned snapshot has expired."""
     declared: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's pinned fields, by their path in the file."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -38,21 +38,21 @@ class ObservedInputs:
 
 class InputObserver(Protocol):
     def now(self) -> ObservedInputs:
-        """Look at the topic, the code and the table anew. Changes nothing."""
+        """Read the state of topic, code and table now, uncached. Changes nothing."""
 
 
 class Stage(str, Enum):
-    """How far a run is, by what it still reads."""
+    """The stage of a run, by the inputs it still reads."""
 
     REPLAYING = "replaying"
-    """Slices are still to be written: of the plan, or to catch up with live."""
+    """Slices remain to be written, of the plan or of a catch-up."""
     STAGED = "staged"
-    """Every slice is in staging: validation, approval and promotion are left, and the rollback after it."""
+    """Every slice is in staging; validation, approval, promotion and a possible rollback remain."""
 
 
 @dataclass(frozen=True)
 class TopicRecreated:
-    """Also when the topic is gone (`now` is None). Offsets of another topic under the same name are other records."""
+    """Also when the topic was deleted (`now` is None). Offsets of a recreated topic are other records."""
 
     was: str
     now: str | None
@@ -60,7 +60,7 @@ class TopicRecreated:
 
 @dataclass(frozen=True)
 class PartitionsAdded:
-    """Allowed: live had written nothing from them at the base."""
+    """Allowed: live had written nothing from the new partitions at the base."""
 
     was: int
     now: int
@@ -68,7 +68,7 @@ class PartitionsAdded:
 
 @dataclass(frozen=True)
 class RetentionPassed:
-    """Of each partition, from the first offset that is needed and gone to the last."""
+    """Per partition, the first and last of the needed offsets that were deleted."""
 
     lost: Offsets
 
@@ -81,7 +81,7 @@ class CodeChanged:
 
 @dataclass(frozen=True)
 class PipelineChanged:
-    """A field of the pipeline's file. None: it was not there, or is not there now."""
+    """A field of the pipeline's file. None: not set."""
 
     field: str
     was: str | None
@@ -131,43 +131,43 @@ Drift = (
 
 
 def check_drift(plan: Plan, now: ObservedInputs, needed: Ranges | None = None) -> list[Drift]:
-    """All that has changed. `needed` are the offsets still to be read; without it, all of the plan's."""
-    found: list[Drift] = []
+    """Every change. `needed` are the offsets still to be read, by default all of the plan's."""
+    drifts: list[Drift] = []
     if now.uuid != plan.source.uuid:
-        # Whatever the new topic's offsets are, they say nothing about the old one's.
-        found.append(TopicRecreated(plan.source.uuid, now.uuid))
+        # The new topic's offsets are unrelated to the planned ones.
+        drifts.append(TopicRecreated(plan.source.uuid, now.uuid))
     else:
         if now.partitions != plan.source.partitions:
-            found.append(PartitionsAdded(plan.source.partitions, now.partitions))
+            drifts.append(PartitionsAdded(plan.source.partitions, now.partitions))
         gone = lost_of(plan.source.ranges if needed is None else needed, now.earliest)
         if gone:
-            found.append(RetentionPassed(gone))
-    found += drift_of_files(plan, now.declared, now.files)
+            drifts.append(RetentionPassed(gone))
+    drifts += drift_of_files(plan, now.declared, now.files)
     if now.code != plan.code:
-        found.append(CodeChanged(plan.code, now.code))
+        drifts.append(CodeChanged(plan.code, now.code))
     if now.schema != plan.target.schema or now.axis != plan.target.partitions.axis:
-        found.append(SchemaChanged(plan.target.schema, now.schema))
+        drifts.append(SchemaChanged(plan.target.schema, now.schema))
     elif not now.base_kept:
-        found.append(BaseGone(plan.target.base))
+        drifts.append(BaseGone(plan.target.base))
     for name in sorted(now.lookups_gone):
-        found.append(LookupGone(name, plan.lookups[name].table, plan.lookups[name].snapshot))
-    return found
+        drifts.append(LookupGone(name, plan.lookups[name].table, plan.lookups[name].snapshot))
+    return drifts
 
 
 def drift_of_files(plan: Plan, declared: Mapping[str, str], files: Mapping[str, str]) -> list[Drift]:
-    """What has changed of the pipeline's file and of the files that validation reads: all that a verdict rests on."""
-    found: list[Drift] = []
+    """Changes of the pipeline's file and of the files that validation reads: the inputs of a verdict."""
+    drifts: list[Drift] = []
     for path in sorted(plan.declared.keys() | declared.keys()):
         if plan.declared.get(path) != declared.get(path):
-            found.append(PipelineChanged(path, plan.declared.get(path), declared.get(path)))
+            drifts.append(PipelineChanged(path, plan.declared.get(path), declared.get(path)))
     for file, was in sorted(plan.files.items()):
         if files.get(file) != was:
-            found.append(CheckFileChanged(file, was, files.get(file)))
-    return found
+            drifts.append(CheckFileChanged(file, was, files.get(file)))
+    return drifts
 
 
 def drift_at(plan: Plan, now: ObservedInputs, stage: Stage) -> tuple[Drift, ...]:
-    """What matters at this stage: the one rule for the gates, for validation and for promotion."""
+    """The changes that matter at this stage: one rule for gates, validation and promotion."""
     if stage is Stage.REPLAYING:
         return tuple(check_drift(plan, now))
     return tuple(drift for drift in check_drift(plan, now, needed={}) if matters_once_staged(plan, drift))
@@ -176,10 +176,10 @@ def drift_at(plan: Plan, now: ObservedInputs, stage: Stage) -> tuple[Drift, ...]
 def matters_once_staged(plan: Plan, drift: Drift) -> bool:
     """Whether a drift still counts when every slice is in staging.
 
-    Code and lookups have made the staged rows. Neither is read again where a range is replaced: a promotion and its
-    rollback move files, and a catch-up looks for all drift before it reads. A whole table is another matter: every
-    later commit of live is merged by the transform, before the promotion and in its rollback, so a promotion without
-    the lookup could not be undone. The code is checked there by the rollback itself, against the code that live ran.
+    Where a range is replaced, code and lookups are not read again: promotion and rollback move files, and a catch-up
+    checks all drift before it reads. Where the whole table is replaced, the transform merges every later commit of
+    live, before the promotion and in its rollback, so a promotion without the lookup could not be rolled back. There
+    the rollback itself checks the code, against the code that live ran.
     """
     match drift:
         case CodeChanged():
@@ -201,12 +201,12 @@ def matters_once_staged(plan: Plan, drift: Drift) -> bool:
 
 
 def forbids(drift: Drift) -> bool:
-    """Whether the run must stop. Added partitions only have to be told."""
+    """Whether the run must stop. Added partitions are only reported."""
     return not isinstance(drift, PartitionsAdded)
 
 
 def lost_of(needed: Ranges, earliest: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-    """What of the needed is gone. A partition that is not named any more has lost everything."""
+    """The needed offsets that were deleted. A partition missing from `earliest` has lost all of them."""
     gone = {
         number: common(ranges, union([(0, earliest.get(number, ranges[-1][1]))]))
         for number, ranges in sorted(needed.items())

@@ -1,4 +1,4 @@
-"""Words and errors for what has changed since the plan was made: what is missing, what is safe, and the way out."""
+"""Descriptions and errors for changes since the plan was made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anabranch.plan.plan import Plan
 
 
 class DriftError(AnabranchError):
-    """What the plan was made from is no longer so. The run stops rather than do something else than was planned."""
+    """A pinned input has changed. The run stops instead of deviating from the plan."""
 
     code = "plan.drift"
     exit_code = ExitCode.CONFLICT
@@ -63,7 +63,7 @@ class LookupGoneError(DriftError):
 
 
 def require_no_drift(plan: Plan, drifts: Iterable[Drift]) -> None:
-    """Raise for the first drift that forbids going on."""
+    """Raise for the first drift that forbids continuing."""
     for drift in drifts:
         if forbids(drift):
             raise error_of(plan, drift)
@@ -72,53 +72,53 @@ def require_no_drift(plan: Plan, drifts: Iterable[Drift]) -> None:
 def describe(drift: Drift) -> str:
     match drift:
         case TopicRecreated(was, None):
-            return f"the topic (id {was}) is gone"
+            return f"the topic (id {was}) was deleted"
         case TopicRecreated(was, now):
-            return f"the topic was deleted and made anew: its id was {was} and is {now}"
+            return f"the topic was deleted and recreated: id {was} when planned, {now} now"
         case PartitionsAdded(was, now):
-            return f"the topic had {was} partitions and has {now}; the plan keeps to its own"
+            return f"partitions were added to the topic: {was} when planned, {now} now; the run reads the planned ones"
         case RetentionPassed(lost):
             gone = ", ".join(f"partition {p}: {start} to {end - 1}" for p, (start, end) in sorted(lost.items()))
-            return f"retention has deleted offsets that are still to be read ({gone})"
+            return f"retention has deleted offsets that the run still needs ({gone})"
         case CodeChanged(was, now):
-            return f"the transform's code has changed: its digest was {was[:12]} and is {now[:12]}"
+            return f"the transform's code has changed: digest {was[:12]} when planned, {now[:12]} now"
         case PipelineChanged(path, was, now):
             absent = "not set"
-            return f"{path} of the pipeline was {was or absent} when the plan was made and is {now or absent} now"
+            return f"{path} of the pipeline has changed: {was or absent} when planned, {now or absent} now"
         case CheckFileChanged(file, was, now):
-            found = "it can't be read" if now is None else f"its contents are {now[:12]}"
-            return f"check file {file} has changed: the plan pins sha256 {was[:12]}, and {found}"
+            current = "unreadable" if now is None else now[:12]
+            return f"check file {file} has changed: sha256 {was[:12]} when planned, {current} now"
         case SchemaChanged(_, None):
-            return "the target table is gone"
+            return "the target table does not exist"
         case SchemaChanged():
-            return "the columns or the partitioning of the target have changed"
+            return "columns or partitioning of the target have changed"
         case BaseGone(snapshot):
-            return f"the base snapshot {snapshot} is no longer in the history of the target"
+            return f"base snapshot {snapshot} is no longer in the target's history"
         case LookupGone(name, table, snapshot):
-            return f"snapshot {snapshot} of {table}, which {name} is looked up in, is gone"
+            return f"snapshot {snapshot} of lookup {name} ({table}) has expired"
         case _:
             assert_never(drift)
 
 
-SAFE = "Production is as before. What is staged stays, and is complete for the slices that were committed."
+SAFE = "Production unchanged. Staging keeps the slices that were committed."
 
 
 def error_of(plan: Plan, drift: Drift) -> DriftError:
-    """The error for a drift: what is missing, what is safe, and the way out."""
+    """The error for a drift."""
     what = f"{plan.source.topic} → {plan.target.table}: {describe(drift)}."
     match drift:
         case TopicRecreated():
             return PlannedTopicRecreatedError(
                 what,
                 state=SAFE,
-                hint="cancel the run: its records are gone. If the new topic holds them again, plan anew",
+                hint="cancel the run: the planned records no longer exist. If the new topic contains them, plan again",
                 topic=plan.source.topic,
             )
         case RetentionPassed(lost):
             return RetentionOvertookError(
                 what,
-                state=SAFE + " It can't be promoted: the range would be incomplete.",
-                hint="cancel the run, raise retention.ms, and plan a range that the topic still has",
+                state=SAFE + " The run can't be promoted: the range would be incomplete.",
+                hint="cancel the run, raise retention.ms, and plan a range that the topic still contains",
                 topic=plan.source.topic,
                 lost={str(p): [start, end] for p, (start, end) in sorted(lost.items())},
             )
@@ -126,7 +126,7 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return CodeChangedError(
                 what,
                 state=SAFE,
-                hint="put the former code back and run the same command; or cancel the run and plan anew",
+                hint="restore the former code and repeat the command, or cancel the run and plan again",
                 was=drift.was,
                 now=drift.now,
             )
@@ -134,8 +134,8 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return PipelineChangedError(
                 what,
                 state=SAFE,
-                hint=f"change {drift.field} of pipeline {plan.pipeline} back and run the same command; or cancel "
-                "the run and plan again with the pipeline as it is",
+                hint=f"restore {drift.field} of pipeline {plan.pipeline} and repeat the command, or cancel the run and "
+                "plan again",
                 pipeline=plan.pipeline,
                 field=drift.field,
                 was=drift.was,
@@ -145,8 +145,9 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return CheckFileChangedError(
                 what,
                 state=SAFE,
-                hint=f"restore {drift.file} as it was when the plan was made and run the same command; or cancel "
-                "the run and plan again, which needs a new validation and approval",
+                hint=f"restore {drift.file} and repeat the command, or cancel the run and plan again, which needs a "
+                "new "
+                "validation and approval",
                 file=drift.file,
                 was=drift.was,
                 now=drift.now,
@@ -155,14 +156,14 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return SchemaChangedError(
                 what,
                 state=SAFE,
-                hint="cancel the run and plan anew: its rows were made for the former columns",
+                hint="cancel the run and plan again: its rows have the former columns",
                 table=plan.target.table,
             )
         case BaseGone():
             return BaseGoneError(
                 what,
                 state=SAFE,
-                hint="cancel the run and plan anew, keeping snapshots at least as long as a backfill runs",
+                hint="cancel the run and plan again; retain snapshots for longer than a backfill takes",
                 table=plan.target.table,
                 base=plan.target.base,
             )
@@ -170,12 +171,12 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return LookupGoneError(
                 what,
                 state=SAFE,
-                hint="cancel the run and plan anew: it takes the lookup as it is then, or as spec.lookups says. "
-                "Keep snapshots of lookup tables at least as long as a backfill runs",
+                hint="cancel the run and plan again, which pins the lookup's current snapshot or that of spec.lookups; "
+                "retain snapshots of lookup tables for longer than a backfill takes",
                 table=drift.table,
                 snapshot=drift.snapshot,
             )
         case PartitionsAdded():
-            return DriftError(what, state=SAFE, hint="nothing: the run goes on with the plan's partitions")
+            return DriftError(what, state=SAFE, hint="no action needed: the run continues with the planned partitions")
         case _:
             assert_never(drift)

@@ -1,6 +1,6 @@
-"""Which offsets of the topic the table holds at the base, by the commits of its live writer. Never a guess. Pure.
+"""Live's position: the offsets that its commits record at the base. Refused where it is unknown. Pure.
 
-A record behind the live writer's position is the writer's to commit. If the position is unknown and the replay reads to
+Records after the live writer's position are the writer's to commit. If the position is unknown and the replay reads to
 the log's end, the writer commits the same records again after the promotion, and they count twice.
 """
 
@@ -58,34 +58,35 @@ def live_position(request: BackfillRequest, source: SourceFacts, target: TargetF
 def require_position(
     request: BackfillRequest, target: TargetFacts, position: LivePosition, read: Collection[int]
 ) -> None:
-    """Raise if the position of a partition in `read` is unknown: its records may be committed a second time."""
+    """Raise if the position of a partition in `read` is unknown: its records could be committed twice."""
     unknown = sorted(position.unknown & set(read))
     if unknown:
         raise position_unknown(request, target, unknown)
 
 
 def partitions_read(readings: Mapping[int, Reading]) -> frozenset[int]:
-    """The partitions that hold a record of the range. Of the others, nothing can be written twice."""
+    """The partitions from which the replay reads. Records of the others can't be committed twice."""
     return frozenset(number for number, each in readings.items() if each.ranges)
 
 
 def position_unknown(
     request: BackfillRequest, target: TargetFacts, unknown: Collection[int] = ()
 ) -> LivePositionUnknownError:
-    """The refusal. Without `unknown`, of every partition of the topic."""
+    """The refusal, for all partitions of the topic if `unknown` is empty."""
     topic, live = request.pipeline.spec.source.topic, target.live
     which = f"partition {', '.join(map(str, unknown))} of {topic}" if unknown else f"every partition of {topic}"
     if live.commits:
         cause = f"the snapshots of {target.table} that recorded it have expired"
-        remedy = "wait until live has committed a batch with records of every partition, then plan again"
+        remedy = "wait until live has committed records of every partition, then plan again"
     else:
         others = f" ({live.foreign} by another writer)" if live.foreign else ""
         expired = "" if live.complete else ", and older ones have expired"
         cause = f"no snapshot of {target.table} records offsets{others}{expired}"
         remedy = (
-            f"let the table's live writer commit everything it has read, stop it, and write `live: none` under spec of "
-            f"contract {request.backfill.metadata.name}: the topic is then read to its end, and promotion is refused "
-            "if anything else commits to the table after the plan"
+            f"let the table's writer commit everything it has read, stop it, and write `live: none` under spec of "
+            "contract "
+            f"{request.backfill.metadata.name}: the topic is then read to its end, and promotion is refused if another "
+            "writer commits to the table after the plan"
         )
     return LivePositionUnknownError(
         f"The live offset of {which} is unknown: {cause}. A record that the replay reads and the writer commits later "
@@ -102,10 +103,11 @@ def _require_no_position(source: SourceFacts, target: TargetFacts) -> None:
     if not target.live.commits:
         return
     raise LivePositionKnownError(
-        f"The contract says `live: none`, but {target.live.commits} snapshots of {target.table} are live's and record "
-        f"how far it has read {source.topic}. Live resumes there when it is started again, and would commit what the "
-        "replay reads behind that offset a second time.",
-        hint="remove `live` from spec of the contract: the replay then ends where live stands",
+        f"The contract says `live: none`, but {target.live.commits} snapshots of {target.table} are by live and "
+        "record its "
+        f"offsets in {source.topic}. Live resumes there when it is started again, and would commit the records after "
+        "these offsets a second time.",
+        hint="remove `live` from spec of the contract: the replay then ends at live's offsets",
         table=target.table,
         ends={str(number): end for number, end in sorted(target.live.ends.items())},
     )
@@ -121,11 +123,11 @@ def _require_of_this_topic(source: SourceFacts, target: TargetFacts) -> None:
         return
     number, end = next(iter(beyond.items()))
     facts = source.partitions.get(number)
-    now = "has no such partition" if facts is None else f"ends at {facts.latest}"
+    now = "does not exist" if facts is None else f"ends at offset {facts.latest}"
     raise LiveAheadError(
-        f"Live has written {source.topic} up to offset {end} of partition {number}, and the topic {now}: "
-        "it was deleted and made anew, or another cluster answers.",
-        hint="check the context in use; rows of the former topic can't be replayed from this one",
+        f"Live committed {source.topic} up to offset {end} of partition {number}, but that partition {now}: "
+        "the topic was deleted and recreated, or the context names another cluster.",
+        hint="check which context is used; rows of the former topic can't be replayed from this one",
         topic=source.topic,
         beyond={str(each): offset for each, offset in beyond.items()},
     )

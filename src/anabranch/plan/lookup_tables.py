@@ -1,4 +1,4 @@
-"""The lookup tables that a plan has pinned: which snapshot of which table, by the name a transform uses."""
+"""The lookup tables of a plan: a pinned snapshot for each, by the name that the transform uses."""
 
 from __future__ import annotations
 
@@ -26,32 +26,27 @@ class LookupPin:
 Pins = Mapping[str, LookupPin]
 
 
-class LookupLook(Protocol):
+class LookupReader(Protocol):
     def pin(self, name: str, table: str, request: LookupAsOf | None) -> LookupPin:
-        """The snapshot that was asked for, or the table's head. Refuses one that is not there."""
+        """The requested snapshot, or the table's head. Raises LookupUnreadableError if it does not exist."""
 
-    def is_kept(self, pin: LookupPin) -> bool:
+    def is_retained(self, pin: LookupPin) -> bool:
         """Whether the table still has the snapshot."""
 
 
-def pin_all(request: BackfillRequest, look: LookupLook, now: datetime) -> dict[str, LookupPin]:
+def pin_all(request: BackfillRequest, reader: LookupReader, now: datetime) -> dict[str, LookupPin]:
     """Every lookup of the pipeline at one snapshot."""
     wanted = request.backfill.spec.lookups or {}
     for name, each in wanted.items():
         if each.as_of is not None and each.as_of > now:
             raise LookupUnreadableError(
-                f"The contract asks for the lookup {name} as of {format_moment(each.as_of)}, and it is "
-                f"{format_moment(now)}: nobody knows what it will hold.",
-                hint=f"write a moment of the past under spec.lookups.{name}, or leave it out",
+                f"The contract pins lookup {name} at {format_moment(each.as_of)}, which is in the future: now is "
+                f"{format_moment(now)}.",
+                hint=f"write a moment in the past under spec.lookups.{name}, or remove it",
             )
     tables = request.pipeline.spec.lookups or {}
-    return {name: look.pin(name, table, wanted.get(name)) for name, table in sorted(tables.items())}
+    return {name: reader.pin(name, table, wanted.get(name)) for name, table in sorted(tables.items())}
 
 
 def pins_document(pins: Pins) -> dict[str, Any]:
     return {name: asdict(pin) for name, pin in sorted(pins.items())}
-
-
-def read_pins(document: Mapping[str, Any]) -> dict[str, LookupPin]:
-    """The reverse of `pins_document`."""
-    return {name: LookupPin(**pin) for name, pin in document.items()}

@@ -1,4 +1,4 @@
-"""A plan as a file: format, hash, plan and contract together, so that whoever applies it can tell it is whole."""
+"""A plan as a file: format, hash, plan and contract, so that `apply` can verify it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
+from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.request import contract_hash
@@ -19,7 +19,7 @@ FORMAT = "anabranch.plan/v1"
 
 
 class PlanFileError(AnabranchError):
-    """The file is not a plan, or not the plan that was written."""
+    """The file is not a plan, or was changed after it was written."""
 
     code = "plan.bad-file"
     exit_code = ExitCode.USAGE
@@ -36,7 +36,7 @@ class PlanFile:
 
 
 def document_of_planned(planned: Planned) -> dict[str, Any]:
-    """What is printed as JSON and written to a file. Only `plan` is hashed."""
+    """The document that is printed as JSON and written to a file. Only `plan` is hashed."""
     return {
         "format": FORMAT,
         "hash": planned.plan.hash,
@@ -48,36 +48,37 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
 
 
 def write_plan_file(path: Path, planned: Planned) -> None:
-    """All of it or nothing: a plan that is half there must not be found."""
+    """Write the plan atomically."""
     text = json.dumps(document_of_planned(planned), indent=2, ensure_ascii=False) + "\n"
     try:
         atomic_write(path, text)
     except OSError as error:
         raise PlanFileUnwritableError(
-            f"The plan could not be written to {path}.",
-            state=NOTHING_CHANGED + " A file that was there before is as it was.",
-            hint="name a file in a folder that is there and may be written to: --out FILE",
+            f"Writing the plan to {path} failed.",
+            state="No run was created. An existing file is unchanged.",
+            hint="pass --out FILE in an existing, writable folder",
             file=str(path),
         ) from error
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """The plan in the file, if it is whole and nobody has edited it."""
+    """The plan in the file. Raises PlanFileError if it can't be read or its hash does not match."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise PlanFileError(f"{path} is not a plan of the format {FORMAT}.", state=NOTHING_CHANGED, hint=_AGAIN)
+            raise PlanFileError(f"{path} is not a plan in format {FORMAT}.", state=NO_RUN, command=_AGAIN)
         plan = read_plan(document["plan"])
         same = plan.hash == document["hash"] and contract_hash(document["contract"]) == plan.contract
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise PlanFileError(f"{path} can't be read as a plan.", state=NOTHING_CHANGED, hint=_AGAIN) from error
+        raise PlanFileError(f"{path} can't be read as a plan.", state=NO_RUN, command=_AGAIN) from error
     if not same:
         raise PlanFileError(
-            f"{path} was changed after it was written: its hash is not that of what it says.",
-            state=NOTHING_CHANGED,
-            hint=_AGAIN,
+            f"Hash mismatch in {path}: the plan or the contract was changed after it was written.",
+            state=NO_RUN,
+            command=_AGAIN,
         )
     return PlanFile(plan, document["contract"])
 
 
+NO_RUN = "No run was created."
 _AGAIN = "anabranch plan -f CONTRACT --out FILE"

@@ -1,4 +1,4 @@
-"""Makes the plan from the contract, the code and what was measured. Pure: the same facts give the same plan."""
+"""Makes the plan from contract, code and measurements. Pure: the same facts give the same plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EmptyRangeError(PlanRefusedError):
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, and how things look for it at this moment."""
+    """A plan, and the estimates for it at this moment."""
 
     request: BackfillRequest
     plan: Plan
@@ -50,12 +50,12 @@ def make_plan(
     zones: ZoneMap = NO_MAP,
     offsets_per_slice: int | None = None,
     checkpoints: Iterable[StreamCheckpoint] = (),
-    look: Callable[[TimestampBounds], SourceFacts] | None = None,
+    measure: Callable[[TimestampBounds], SourceFacts] | None = None,
 ) -> Planned:
-    """The plan, or the first reason why there can be none.
+    """The plan. Raises PlanRefusedError for the first reason that forbids it.
 
-    `look` measures the topic for a part of the range, since slices of windows are cut by time and not by offsets.
-    `checkpoints` are those of live that are kept, newest first.
+    `measure` measures the topic for a part of the range, since slices of windows are cut by time and not by offsets.
+    `checkpoints` are live's stored checkpoints, newest first.
     The target must have been measured before the source: live's position is then never beyond the log's end.
     """
     if isinstance(target.partitions, WholeTable):
@@ -102,7 +102,7 @@ def make_plan(
         readings=readings,
         slices=cut(ranges, size)
         if span is None
-        else cut_windows(request, source, target.partitions, readings, live, zones, size, look),
+        else cut_windows(request, source, target.partitions, readings, live, zones, size, measure),
         reading=span,
     )
     return Planned(request, plan, estimate_plan(request, source, target, readings, zones, now))
@@ -118,11 +118,11 @@ def _empty(
     start, end = (format_moment(moment) for moment in (partitions.start, partitions.end))
     if live and any(each.possible for each in readings.values()):
         return EmptyRangeError(
-            f"Live has not yet written any event of {start} to {end} to {target.table}: there is nothing to correct.",
-            hint="correct the transform and restart live: it writes these events by the new code",
+            f"Nothing to correct: live has not yet written any event from {start} to {end} to {target.table}.",
+            hint="correct the transform and restart live, which then writes these events with the new code",
         )
     return EmptyRangeError(
-        f"No record of {source.topic} can hold an event from {start} to {end}.",
+        f"{source.topic} has no event from {start} to {end}.",
         hint="check spec.range in the contract, and the topic and eventTime.slack in the pipeline",
         topic=source.topic,
     )

@@ -1,4 +1,4 @@
-"""What the planner must know of the topic and of the table, and who measures it. Frozen values; adapters fill them."""
+"""The facts about topic and table that the planner needs, and the protocols that measure them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.runs.heads import Head
 
 @dataclass(frozen=True)
 class OffsetAtTime:
-    """A place in a partition, with the timestamp (ms) that the broker has for it."""
+    """An offset with the broker's timestamp (ms) for it."""
 
     offset: int
     timestamp: int
@@ -23,7 +23,7 @@ class OffsetAtTime:
 
 @dataclass(frozen=True)
 class TimestampBounds:
-    """The two timestamps (ms) to look up in the topic; None: from its beginning, or to its end."""
+    """Timestamps (ms) to look up in the topic; None: its beginning or its end."""
 
     start: int | None
     end: int | None
@@ -31,28 +31,28 @@ class TimestampBounds:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """One partition of the topic. The lookups return the first place with at least that timestamp, or None."""
+    """One partition of the topic. `at_start` and `at_end` are the first offsets with at least that timestamp."""
 
     earliest: int
     latest: int
-    """The last stable offset: what a reader of committed records can reach."""
+    """The last stable offset: the end for a read_committed reader."""
     high_watermark: int
     first: OffsetAtTime | None
     at_start: OffsetAtTime | None
     at_end: OffsetAtTime | None
     after_end: tuple[OffsetAtTime, ...] | None
-    """Records that were read from `at_end` on, in order of offset; None: they could not be read."""
+    """Records read from `at_end` on, by offset; None: they could not be read."""
     size: int | None
-    """Bytes on disk; None: the cluster did not say."""
+    """Bytes on disk; None: the cluster did not report it."""
 
 
 @dataclass(frozen=True)
 class TopicSettings:
     cleanup: frozenset[str]
     retention_ms: int | None
-    """None: kept for ever."""
+    """None: retained for ever."""
     retention_bytes: int | None
-    """Of one partition. None: no limit."""
+    """Per partition. None: no limit."""
     timestamps: str
     """CreateTime or LogAppendTime."""
 
@@ -63,9 +63,9 @@ class SourceFacts:
     uuid: str
     partitions: Mapping[int, PartitionFacts]
     settings: TopicSettings | None
-    """None: the cluster did not let us see them."""
+    """None: no permission to read them."""
     transactional: bool | None
-    """True: a transaction was seen. None: none was seen, which proves nothing."""
+    """True: a transaction was seen. None: none was seen, which is no proof."""
 
     @property
     def compacted(self) -> bool | None:
@@ -74,19 +74,19 @@ class SourceFacts:
 
 @dataclass(frozen=True)
 class LiveHistory:
-    """What the commits that led to the base say of themselves."""
+    """What the commits up to the base record."""
 
     ends: Mapping[int, int]
-    """Where live stood at the base, by partition: the newest end that its commits tell."""
+    """Live's position at the base, by partition: the newest end offset that its commits record."""
     commits: int
     complete: bool
-    """Whether the history goes back to the table's first commit; an expired one may have told more."""
+    """Whether the history goes back to the table's first commit; expired commits may have recorded more."""
     others: frozenset[str]
     """Other pipelines that have written to the table."""
     foreign: int
-    """Commits that don't say whose they are."""
+    """Number of commits by an unknown writer."""
     watermark: int | None = None
-    """Of the newest live commit with windows (ms): those that ended by then are written for good."""
+    """Watermark (ms) of the newest live commit with windows: windows that ended by then are final."""
 
 
 @dataclass(frozen=True)
@@ -97,22 +97,22 @@ class TargetFacts:
     schema: str
     columns: tuple[str, ...]
     partitions: TargetPart
-    """What was asked for, widened to whole partitions; or all of it."""
+    """The requested range, widened to whole partitions; or the whole table."""
     files: int
     rows: int
     """Of the range, at the base."""
     live: LiveHistory
     states: tuple[TableSnapshot, ...] = ()
-    """Those that a replay may start from, newest first; none where a range is replaced."""
+    """Snapshots that a replay may start from, newest first; empty where a range is replaced."""
     batches: tuple[LiveBatch, ...] = ()
-    """Of live with windows, as far back as history is kept, where they are the slices."""
+    """Live's batches with windows, as far back as history is retained, for a stream-faithful replay."""
 
 
-class SourceLook(Protocol):
-    def measure(self, topic: str, lookups: TimestampBounds) -> SourceFacts:
-        """Look at the topic: no group is joined, no offset committed, nothing created."""
+class SourceSurveyor(Protocol):
+    def measure(self, topic: str, bounds: TimestampBounds) -> SourceFacts:
+        """Measure the topic. Joins no group, commits no offset, creates nothing."""
 
 
-class TargetLook(Protocol):
+class TargetSurveyor(Protocol):
     def measure(self, request: BackfillRequest) -> TargetFacts:
-        """Look at the table the pipeline writes to. Refuses one that is missing or not partitioned by time."""
+        """Measure the pipeline's table. Raises if it does not exist or is not partitioned by time."""

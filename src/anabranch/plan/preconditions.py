@@ -1,4 +1,4 @@
-"""What of the measured world forbids a plan: each reason is an error of its own, with what to do instead."""
+"""Measured conditions that forbid a plan, each with an error of its own."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from anabranch.plan.offsets.completeness import missing, moments_of
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.offsets.ranges import MissingOffsets, earliest_start
 from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.ports import SourceFacts, TargetFacts, TimestampBounds
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.request import BackfillRequest
-from anabranch.plan.target_range import EPOCH, PartitionRange, beginning, ordinal
+from anabranch.plan.target_range import EPOCH, EventSpan, PartitionRange, beginning, ordinal
 from anabranch.project.keys import closest
 from anabranch.project.quantities import format_moment
 from anabranch.runs.heads import Head
@@ -43,19 +42,20 @@ class RetentionPassedError(PlanRefusedError):
 
 
 def check_target(request: BackfillRequest, target: TargetFacts) -> Head:
-    """The base snapshot, if the table can be backfilled at all."""
+    """The base snapshot. Raises if the table can't be backfilled."""
     if target.base is None:
         raise TargetEmptyError(
-            f"{target.table} has no snapshot yet: there is nothing to correct, and nothing to go back to.",
-            hint=f"`anabranch live start {request.pipeline.metadata.name}` fills it from the topic",
+            f"{target.table} has no snapshot yet, so there are no rows to correct.",
+            command=f"anabranch live start {request.pipeline.metadata.name}",
+            hint="start live to fill the table from the topic",
             table=target.table,
         )
     if target.live.others:
         others = ", ".join(sorted(target.live.others))
         raise SharedTargetError(
-            f"{target.table} is also written by {others}. Replacing what it holds by the rows of "
-            f"{request.pipeline.metadata.name} would lose theirs.",
-            hint="give each pipeline a table of its own, and join them in a view",
+            f"{target.table} is also written by {others}. Replacing its rows by those of "
+            f"{request.pipeline.metadata.name} would lose them.",
+            hint="give each pipeline its own table, and union them in a view",
             table=target.table,
             others=sorted(target.live.others),
         )
@@ -64,7 +64,7 @@ def check_target(request: BackfillRequest, target: TargetFacts) -> Head:
         if column.lower() not in known:
             meant = closest(column, target.columns)
             raise ColumnUnknownError(
-                f"{where} names the column {column}, and {target.table} has none of this name.",
+                f"{where} names column {column}, which {target.table} does not have.",
                 hint=f"write {meant}" if meant else f"write one of {', '.join(target.columns)}",
                 table=target.table,
                 column=column,
@@ -83,21 +83,21 @@ def check_partitions(request: BackfillRequest, source: SourceFacts) -> None:
     wanted = request.backfill.spec.partitions
     if wanted is None:
         return
-    there = sorted(source.partitions)
+    existing = sorted(source.partitions)
     unknown = [number for number in wanted if number not in source.partitions]
     if unknown:
         raise PartitionUnknownError(
-            f"{source.topic} has no partition {', '.join(map(str, unknown))}: it has {_span(there)}.",
-            hint="leave out spec.partitions: a backfill replays all of them",
+            f"{source.topic} has no partition {', '.join(map(str, unknown))}; its partitions are {_span(existing)}.",
+            hint="remove spec.partitions: a backfill replays all partitions",
             topic=source.topic,
             unknown=unknown,
         )
-    left_out = [number for number in there if number not in wanted]
+    left_out = [number for number in existing if number not in wanted]
     if left_out:
         raise SomePartitionsError(
-            "What is replaced of the target holds rows from every partition of the topic: "
+            "The replaced part of the target has rows from every partition of the topic: "
             f"the rows from partition {', '.join(map(str, left_out))} would be lost.",
-            hint="leave out spec.partitions, and narrow spec.range instead",
+            hint="remove spec.partitions, and narrow spec.range instead",
             topic=source.topic,
             left_out=left_out,
         )
@@ -116,13 +116,14 @@ def check_retention(
     if not gone:
         return
     first = gone[0]
-    since = "and nothing is left of it" if first.kept_from is None else f"and begins at {_moment(first.kept_from)} now"
+    now = "is empty" if first.kept_from is None else f"begins at {_moment(first.kept_from)}"
     range_words = "everything" if request.everything else f"the range from {format_moment(partitions.start)}"
     raise RetentionPassedError(
-        f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, {since}: records of "
-        f"{range_words} may be among them"
-        + (f", as in {len(gone) - 1} more partitions." if len(gone) > 1 else ".")
-        + " Replacing the range by what is left would lose rows.",
+        f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, which now {now}: "
+        "records "
+        f"of {range_words} may be among them"
+        + (f", as in {len(gone) - 1} other partitions." if len(gone) > 1 else ".")
+        + " Replacing the range from the remaining records would lose rows.",
         hint=_still_possible(request, partitions, gone),
         topic=source.topic,
         missing={str(each.partition): [0, each.before] for each in gone},
@@ -131,18 +132,18 @@ def check_retention(
 
 
 def _still_possible(request: BackfillRequest, partitions: PartitionRange, gone: list[MissingOffsets]) -> str:
-    """The range to write instead: from the first partition of the target that can be replayed whole."""
+    """A range that is still complete: from the first partition of the target that can be replayed whole."""
     moments = [earliest_start(each, request.slack) for each in gone]
     known = [moment for moment in moments if moment is not None]
     if len(known) < len(moments):
-        return "restore the records from an archive; the topic alone can't say which rows they gave"
+        return "restore the records from an archive: no range can be replayed from the topic alone"
     window, grain = request.pipeline.spec.window, partitions.axis.grain
     start = beginning(grain, ordinal(grain, max(known) + (window.before if window else timedelta())) + 1)
     if window is not None:
-        start += window.reach  # an event is in windows that begin up to so long before it
+        start += window.longest_window  # an event is in windows that begin up to that long before it
     if request.end is not None and start >= request.end:
         return "restore the records from an archive: nothing of this range can be replayed from the topic alone"
-    return f"what can still be replayed: range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"
+    return f"write the range that can still be replayed, range: {{eventTime: {{from: {format_moment(start)}, to: …}}}}"
 
 
 def _span(numbers: list[int]) -> str:

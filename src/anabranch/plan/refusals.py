@@ -1,14 +1,14 @@
-"""What every refusal of the planner has in common."""
+"""The base of all refusals of the planner."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
+from anabranch.errors import AnabranchError, ExitCode
 
 
 class PlanRefusedError(AnabranchError):
-    """The contract can't be carried out as it is, or the world does not allow it. Planning has changed nothing."""
+    """The contract, or the state of topic or table, forbids the plan. Planning has no side effects."""
 
     code = "plan.refused"
     exit_code = ExitCode.REFUSED
@@ -19,7 +19,7 @@ class PlanRefusedError(AnabranchError):
         *,
         command: str | None = None,
         hint: str | None = None,
-        state: str = NOTHING_CHANGED,
+        state: str = "No run was created.",
         **fields: Any,
     ) -> None:
         super().__init__(what, state=state, command=command, hint=hint, **fields)

@@ -1,4 +1,4 @@
-"""Holds a transform to giving the same rows for the same events, or to saying where it does not on purpose."""
+"""Refuses a transform with non-deterministic calls, except those that its pipeline allows."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ class NotRepeatableError(PlanRefusedError):
     code = "plan.not-repeatable"
 
 
-def require_repeatable(pipeline: Pipeline, found: Sequence[Unpinned]) -> tuple[Unpinned, ...]:
-    """What the pipeline allows by name, to be shown in the plan; anything else is refused."""
+def require_repeatable(pipeline: Pipeline, calls: Sequence[Unpinned]) -> tuple[Unpinned, ...]:
+    """The calls that the pipeline allows by name, to be listed in the plan. Raises for any other."""
     allowed = set(pipeline.spec.transform.allow or ())
-    refused = [each for each in found if each.name not in allowed]
+    refused = [each for each in calls if each.name not in allowed]
     if refused:
         first = refused[0]
-        more = f" There are {len(refused) - 1} more such places." if len(refused) > 1 else ""
+        more = f" {len(refused) - 1} more places are like it." if len(refused) > 1 else ""
         raise NotRepeatableError(
-            f"{first.place} calls {first.name}, which gives another result each time: a replay would write other rows "
-            f"than live for the same events, and nobody could tell the fix from the noise.{more}",
-            hint=f"write {first.instead}; or, if it is meant so, transform: {{allow: [{first.name}]}} in the pipeline",
+            f"{first.place} calls {first.name}, which is not deterministic: a replay would write other rows than "
+            "live for "
+            f"the same events, and the fix could not be told from that difference.{more}",
+            hint=f"use {first.instead}; or, if it is intended, write transform: {{allow: [{first.name}]}} in the "
+            "pipeline",
             places=[{"place": each.place, "name": each.name, "instead": each.instead} for each in refused],
         )
-    return tuple(found)
+    return tuple(calls)
 
 
-def with_unpinned(outlook: Estimates, allowed: Sequence[Unpinned]) -> Estimates:
-    """The outlook with every call that is allowed on purpose: no two replays give the same digest of rows."""
+def with_unpinned(estimates: Estimates, allowed: Sequence[Unpinned]) -> Estimates:
+    """The estimates with a warning for the allowed calls: two replays then give different digests of rows."""
     if not allowed:
-        return outlook
+        return estimates
     places = ", ".join(f"{each.name} at {each.place}" for each in allowed)
-    words = f"the pipeline allows calls that give another result each time ({places}): two replays give different rows"
-    return replace(outlook, cautions=(*outlook.cautions, PlanWarning("not-repeatable", words)))
+    text = f"the pipeline allows non-deterministic calls ({places}): two replays give different rows"
+    return replace(estimates, cautions=(*estimates.cautions, PlanWarning("not-repeatable", text)))

@@ -1,4 +1,4 @@
-"""What the contract asks for, judged by itself: no look at the topic or the table is needed to refuse these."""
+"""The request of a contract, and refusals that need no measurement of topic or table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SessionsByStreamError(PlanRefusedError):
 
 @dataclass(frozen=True)
 class BackfillRequest:
-    """A contract that can be planned. No start: everything. No end: all that follows."""
+    """A contract that can be planned. No start: everything. No end: up to live's position."""
 
     backfill: Backfill
     pipeline: Pipeline
@@ -54,7 +54,7 @@ class BackfillRequest:
 
     @property
     def no_live_writer(self) -> bool:
-        """Whether the contract says that nothing else writes to the target."""
+        """Whether the contract says that no other writer commits to the target."""
         return self.backfill.spec.live == "none"
 
     @property
@@ -64,31 +64,31 @@ class BackfillRequest:
 
 
 def contract_hash(contract: dict[str, Any]) -> str:
-    """Of the contract as it was understood, so that comments and the order of keys make no other contract."""
+    """SHA-256 of the parsed contract: comments and the order of keys make no difference."""
     return hashlib.sha256(canonical(contract).encode()).hexdigest()
 
 
 def resolve_request(backfill: Backfill, pipeline: Pipeline, now: datetime) -> BackfillRequest:
-    """What is to be planned, or a refusal."""
+    """The request. Raises PlanRefusedError if the contract can't be planned."""
     spec = backfill.spec
     strategy = choose_strategy(pipeline.metadata.name, pipeline.spec.pipeline_class, spec.range, spec.strategy)
     _require_fixed_windows(pipeline, strategy)
     start, end = _span(backfill.spec.range, strategy)
     if start is not None and start >= now:
         raise RangeInTheFutureError(
-            f"The range begins at {format_moment(start)}, and it is {format_moment(now)}: nothing has happened in it.",
-            hint="write a range of the past under spec.range.eventTime",
+            f"The range begins in the future, at {format_moment(start)}; now is {format_moment(now)}.",
+            hint="write a range in the past under spec.range.eventTime",
         )
     if end is not None and end > FAR_AHEAD:
         raise RangeInTheFutureError(
-            f"The range ends at {format_moment(end)}, which is further than a target's partitions are counted.",
-            hint=f"write a `to` no later than {format_moment(FAR_AHEAD)} under spec.range.eventTime",
+            f"The range ends at {format_moment(end)}, after the last supported moment {format_moment(FAR_AHEAD)}.",
+            hint="write an earlier `to` under spec.range.eventTime",
         )
     schedule = backfill.spec.schedule
     if schedule is not None and schedule.deadline is not None and schedule.deadline <= now:
         raise DeadlinePassedError(
-            f"The contract's deadline, {format_moment(schedule.deadline)}, has passed.",
-            hint="write a later spec.schedule.deadline, or none",
+            f"The deadline {format_moment(schedule.deadline)} has passed; now is {format_moment(now)}.",
+            hint="write a later spec.schedule.deadline, or remove it",
         )
     return BackfillRequest(backfill, pipeline, strategy, start, end)
 
@@ -97,9 +97,10 @@ def _require_fixed_windows(pipeline: Pipeline, strategy: Strategy) -> None:
     window = pipeline.spec.window
     if strategy is Strategy.STREAM and window is not None and window.size is None:
         raise SessionsByStreamError(
-            f"Pipeline {pipeline.metadata.name} has sessions, and live's commits don't say when the last session of a "
-            "range has ended: a replay as a stream would not know where to stop.",
-            hint="write `strategy: batch-exact`, or none",
+            f"Pipeline {pipeline.metadata.name} has session windows, and live's commits do not record when the last "
+            "session "
+            "of a range has ended: a stream-faithful replay would have no end.",
+            hint="write strategy: batch-exact in the contract, or remove strategy",
             pipeline=pipeline.metadata.name,
         )
 
@@ -111,21 +112,23 @@ def _span(request: Range, strategy: Strategy) -> tuple[datetime | None, datetime
         return None, None
     if strategy.whole_table:
         raise RangeNotByEventTimeError(
-            "The target is replayed from a state before the damage up to where live stands, and the damage is told by "
-            "event time.",
+            f"{strategy.value} requires range.eventTime.from, range.sinceSnapshot or range.everything: the target is "
+            "replayed "
+            "from its last snapshot before the range up to live's position.",
             hint="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
         )
     if request.timestamps is not None:
         start, end = (format_moment(moment) for moment in (request.timestamps.start, request.timestamps.end))
         raise _not_by_event_time("timestamps", f"range: {{eventTime: {{from: {start}, to: {end}}}}}")
     way = "offsets" if request.offsets is not None else "sinceSnapshot"
-    raise _not_by_event_time(way, "range: {eventTime: {from: …, to: …}} around the events that are wrong")
+    raise _not_by_event_time(way, "range: {eventTime: {from: …, to: …}} around the wrong events")
 
 
 def _not_by_event_time(way: str, write: str) -> RangeNotByEventTimeError:
     return RangeNotByEventTimeError(
-        f"The target is replaced by whole partitions of event time, and a range by {way} holds only some of the events "
-        "of a partition: the rows of the others would be lost.",
+        f"The target is replaced in whole partitions of event time, and a range by {way} contains only some events "
+        "of a "
+        "partition: the rows of the others would be lost.",
         hint=f"write {write}, or range: {{everything: true}}",
         way=way,
     )

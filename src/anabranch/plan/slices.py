@@ -1,4 +1,4 @@
-"""Cuts a range of offsets into slices: each is one job and one commit, and all together are the range, once."""
+"""Cuts offsets into slices: each is one job and one commit, and together they have each offset once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Ranges = Mapping[int, Intervals]
 
 @dataclass(frozen=True)
 class Slice:
-    """A piece of every partition's range. The id is stable: a slice that is in the table is not replayed again."""
+    """A part of every partition's range. The id is stable: a slice committed to staging is not replayed again."""
 
     id: str
     offsets: Offsets
-    """What it answers for in the ledger. All slices together have each offset of the plan once."""
+    """The offsets that the ledger accounts to it. All slices together have each offset of the plan once."""
     reads: Ranges | None = None
-    """What it reads, where that is more: windows need events that other slices answer for."""
+    """What it reads, where that is more: windows need events that are accounted to other slices."""
     windows: tuple[int, int] | None = None
-    """[first, after): the partitions of the target that it computes, by number."""
+    """[first, after): the numbers of the target's partitions that it computes."""
     closes: int | None = None
-    """Of a replay as a stream: the watermark (ms) up to which it closes windows."""
+    """Of a stream-faithful replay: the watermark (ms) up to which it closes windows."""
 
     @property
     def needed(self) -> Ranges:
@@ -34,30 +34,30 @@ class Slice:
 
     @property
     def width(self) -> int:
-        """How many offsets it spans; with transactions or compaction, more than it has records."""
+        """Number of offsets; with transactions or compaction, more than records."""
         return sum(end - start for start, end in self.offsets.values())
 
 
 FEWEST_OFFSETS = 10_000
 OFFSETS_PER_SLICE = 450_000
-"""Enough to be worth a commit: seconds of work, against half a second that a slice costs by itself."""
+"""Enough for a commit: seconds of work, against half a second of constant cost per slice."""
 MOST_OFFSETS = 2_000_000
-"""So that a pause, a new limit or a resting broker need not be waited for."""
+"""A pause or a new limit takes effect between slices, so a slice must not take long."""
 USUAL_SLICES = 24
-"""What a crash costs is half a slice and what was begun of the next ones: a twentieth of the work."""
+"""A crash costs half a slice on average and what was prefetched: about a twentieth of the work."""
 MOST_SLICES = 1_000
-"""Each is a commit to the table, which knows all of them."""
+"""Each is a snapshot in the table's metadata."""
 SIZE_IN_WORDS = (
     f"half of a small range, from {FEWEST_OFFSETS:,} to {OFFSETS_PER_SLICE:,} offsets; "
     f"1/{USUAL_SLICES} of a large one, up to {MOST_OFFSETS:,}; more only to stay within {MOST_SLICES:,} slices"
 )
-"""What `slice_size` decides, for people."""
+"""A description of `slice_size`, for help texts."""
 
 
 def slice_size(ranges: Ranges) -> int:
-    """How many offsets a slice has if nobody says: few enough to lose little in a crash, enough to be worth a commit.
+    """The default number of offsets per slice: few, to lose little in a crash, and enough to justify a commit.
 
-    A small backfill is still cut in two, so that it shows progress and can be paused.
+    A small backfill has two slices, so that it shows progress and can be paused.
     """
     total = offsets_in(ranges)
     small = min(OFFSETS_PER_SLICE, max(FEWEST_OFFSETS, -(-total // 2)))
@@ -71,38 +71,38 @@ def offsets_in(ranges: Ranges) -> int:
 def cut(ranges: Ranges, offsets_per_slice: int) -> tuple[Slice, ...]:
     """Slices of about `offsets_per_slice` offsets, each with its share of every partition so that all tasks work.
 
-    A slice has one range of a partition. A share that goes over several of them becomes several slices.
+    A slice has one range per partition. A share with several ranges of a partition becomes several slices.
     """
     count = -(-offsets_in(ranges) // offsets_per_slice)
     shares = ({p: share_of(each, number, count) for p, each in sorted(ranges.items())} for number in range(count))
-    # With fewer offsets than partitions in a slice, the shares of some are all nothing: such a slice is none.
-    pieces = [slice_ for share in shares for slice_ in layers(share)]
-    return tuple(Slice(f"s{number:05}", slice_) for number, slice_ in enumerate(pieces))
+    # With fewer offsets than partitions in a slice, some shares are empty and give no slice.
+    parts = [offsets for share in shares for offsets in layers(share)]
+    return tuple(Slice(f"s{number:05}", offsets) for number, offsets in enumerate(parts))
 
 
 def share_of(intervals: Intervals, number: int, count: int) -> Intervals:
-    """The `number`th of `count` equal parts, counted over the offsets of all intervals in a row."""
+    """The `number`th of `count` equal parts of the intervals' offsets."""
     total = width(intervals)
     first, after = total * number // count, total * (number + 1) // count
-    found, passed = [], 0
+    share, passed = [], 0
     for start, end in intervals:
         low, high = max(start, start + first - passed), min(end, start + after - passed)
         if low < high:
-            found.append((low, high))
+            share.append((low, high))
         passed += end - start
-    return tuple(found)
+    return tuple(share)
 
 
 def layers(ranges: Ranges) -> Iterator[Offsets]:
-    """The first range of every partition, then the second, and so on: at a time, one of a partition can be read."""
+    """The first range of every partition, then the second, and so on: a job reads one range per partition."""
     for number in range(max((len(each) for each in ranges.values()), default=0)):
         yield {partition: each[number] for partition, each in ranges.items() if number < len(each)}
 
 
 def ranges_of(slices: Iterable[Slice]) -> dict[int, Intervals]:
     """All offsets that these slices read."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    read: dict[int, list[tuple[int, int]]] = {}
     for each in slices:
-        for partition, pieces in each.needed.items():
-            found.setdefault(partition, []).extend(pieces)
-    return {partition: union(pieces) for partition, pieces in sorted(found.items())}
+        for partition, intervals in each.needed.items():
+            read.setdefault(partition, []).extend(intervals)
+    return {partition: union(intervals) for partition, intervals in sorted(read.items())}

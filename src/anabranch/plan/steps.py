@@ -20,10 +20,10 @@ Command = Literal["submit", "replay", "validate", "rehearse-rollback", "promote"
 
 
 @dataclass(frozen=True)
-class HoldRange:
-    """No other backfill may change this part of the table from here on. The run's own record is its journal."""
+class LeaseRange:
+    """Acquires the lease: from here on, no other backfill may change this part of the table."""
 
-    name: ClassVar[str] = "hold-range"
+    name: ClassVar[str] = "lease-range"
     command: ClassVar[Command] = "submit"
     table: str
     partitions: TargetPart
@@ -31,7 +31,7 @@ class HoldRange:
 
 @dataclass(frozen=True)
 class PassGates:
-    """Drift, schedule, budget and every gate are checked before anything is made."""
+    """Drift, schedule, budget and every gate are checked before anything is created."""
 
     name: ClassVar[str] = "gates"
     command: ClassVar[Command] = "replay"
@@ -48,7 +48,7 @@ class RecordIsolation:
 
 @dataclass(frozen=True)
 class MakeStaging:
-    """A branch of the table from its base, with the range removed. Readers of the table don't see it."""
+    """A branch of the table from its base without the range. Readers of the table don't see it."""
 
     name: ClassVar[str] = "staging"
     command: ClassVar[Command] = "replay"
@@ -80,7 +80,7 @@ class CopyCheckpoint:
 
 @dataclass(frozen=True)
 class MakeControlStaging:
-    """A second branch, made as staging is, for the code that wrote production. It is never promoted."""
+    """A second staging branch, for the code that wrote production. It is never promoted."""
 
     name: ClassVar[str] = "control-staging"
     command: ClassVar[Command] = "replay"
@@ -125,7 +125,7 @@ class RehearseRollback:
 
 @dataclass(frozen=True)
 class CatchUp:
-    """What live committed into the range after the base is replayed and validated too, until nothing is missing."""
+    """Replays and validates what live committed into the range after the base, until staging contains all of it."""
 
     name: ClassVar[str] = "catch-up"
     command: ClassVar[Command] = "promote"
@@ -134,7 +134,7 @@ class CatchUp:
 
 @dataclass(frozen=True)
 class Promote:
-    """One commit on the table: the range's files out, staging's in. Executed only by `anabranch promote`."""
+    """One commit on the table: the range's files removed, staging's added. Executed only by `anabranch promote`."""
 
     name: ClassVar[str] = "promote"
     command: ClassVar[Command] = "promote"
@@ -154,7 +154,7 @@ class Close:
 
 SliceStep = ReplaySlice | ControlSlice
 Step = (
-    HoldRange
+    LeaseRange
     | PassGates
     | RecordIsolation
     | MakeStaging
@@ -175,7 +175,7 @@ def steps_of(plan: Plan) -> tuple[Step, ...]:
     """Everything that running the plan does, in order. Commands execute this list; see `steps_for`."""
     target = plan.target
     return (
-        HoldRange(target.table, target.partitions),
+        LeaseRange(target.table, target.partitions),
         PassGates(),
         RecordIsolation(plan.source.topic),
         MakeStaging(target.table, target.base, target.files, target.rows)
@@ -202,24 +202,24 @@ def slice_steps(steps: Sequence[Step]) -> tuple[SliceStep, ...]:
 
 
 def _replays(slice_: Slice, control: str | None) -> tuple[SliceStep, ...]:
-    """Both versions of a slice follow each other, so that retention can't come between them."""
+    """Both variants of a slice run one after the other, so that retention deletes nothing between them."""
     return (ReplaySlice(slice_),) if control is None else (ReplaySlice(slice_), ControlSlice(slice_, control))
 
 
 def describe(step: Step) -> str:
-    """A step in one line, for people."""
+    """One line that describes the step."""
     match step:
-        case HoldRange(table, partitions):
+        case LeaseRange(table, partitions):
             if isinstance(partitions, WholeTable):
-                return f"hold {table}, all of it"
-            return f"hold {table} from {format_moment(partitions.start)} to {format_moment(partitions.end)}"
+                return f"lease all of {table}"
+            return f"lease {table} from {format_moment(partitions.start)} to {format_moment(partitions.end)}"
         case PassGates():
-            return "check drift, schedule, budget and gates; nothing is made before they pass"
+            return "check drift, schedule, budget and gates; nothing is created before they pass"
         case RecordIsolation(topic):
             return f"record consumer groups, their offsets and the ACLs of {topic}, for the isolation certificate"
         case MakeStaging(table, base, files, rows):
             removed = f"{_count(files, 'file')} with {_count(rows, 'row')}"
-            return f"branch {table} from snapshot {base}, the range removed ({removed})"
+            return f"branch {table} from snapshot {base} without the range ({removed})"
         case StageFromSnapshot(table, None):
             return f"branch {table}, empty"
         case StageFromSnapshot(table, snapshot):
@@ -227,11 +227,11 @@ def describe(step: Step) -> str:
         case CopyCheckpoint(None):
             return "start the stream at live's first batch, without state"
         case CopyCheckpoint(name, batch):
-            return f"copy live's checkpoint {name}; the stream goes on after its batch {batch}"
+            return f"copy live's checkpoint {name}; the stream continues after batch {batch}"
         case ReplaySlice(slice_):
             parts = ", ".join(f"{p}: {start}–{end}" for p, (start, end) in sorted(slice_.offsets.items()))
             wider = offsets_in(slice_.needed) - slice_.width
-            more = f", and {_count(wider, 'offset')} more that its windows need" if wider else ""
+            more = f", and {_count(wider, 'offset')} more for its windows" if wider else ""
             closing = "" if slice_.closes is None else f", windows closed up to {_moment(slice_.closes)}"
             return f"replay slice {slice_.id}: {_count(slice_.width, 'offset')} ({parts}){more}{closing}"
         case MakeControlStaging(table, code):
@@ -245,7 +245,7 @@ def describe(step: Step) -> str:
         case CatchUp(base):
             return f"on `anabranch promote`: replay and validate what live committed into the range after {base}"
         case Promote(table, files, _):
-            return f"promote in one commit to {table}: {_count(files, 'file')} out, the staged files in"
+            return f"promote to {table} in one commit: {_count(files, 'file')} removed, the staged files added"
         case Close():
             return "on `anabranch close`: write the closure record, remove staging"
         case _:

@@ -1,4 +1,4 @@
-"""The target's time axis: which of its partitions a range of event time falls into, and the widening to whole ones."""
+"""The target's time axis: the partitions of a range of event time, widened to whole ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Grain(str, Enum):
-    """How wide a partition of the target is."""
+    """The width of the target's partitions."""
 
     HOUR = "hour"
     DAY = "day"
@@ -55,7 +55,7 @@ class TimeAxis:
 
 @dataclass(frozen=True)
 class PartitionRange:
-    """Whole partitions [first, after) of the target along its time axis: what is replaced, all of it and only it."""
+    """Whole partitions [first, after) of the target along its time axis; exactly these are replaced."""
 
     axis: TimeAxis
     first: int
@@ -75,12 +75,12 @@ class PartitionRange:
 
 @dataclass(frozen=True)
 class WholeTable:
-    """All of the target: what is replaced where a row may hang on events of any time."""
+    """The whole target, which is replaced where a row may depend on events of any time."""
 
     axis: TimeAxis | None
     """A time column to show the rows by; None: the table has none."""
     since: datetime | None = None
-    """The first moment whose events gave wrong rows; None: all of them did."""
+    """Start of the range with wrong rows; None: the whole history."""
 
     @property
     def start(self) -> None:
@@ -92,19 +92,27 @@ class WholeTable:
 
 
 TargetPart = PartitionRange | WholeTable
-"""What of the target a plan replaces."""
+"""The part of the target that a plan replaces."""
 
 
 def widen(axis: TimeAxis, start: datetime, end: datetime) -> PartitionRange:
-    """The smallest run of whole partitions that holds [start, end). Files then lie wholly inside it or outside."""
+    """The smallest range of whole partitions that contains [start, end), so that every file is inside or outside."""
     last_moment = end - timedelta(microseconds=1)
     return PartitionRange(axis, ordinal(axis.grain, start), ordinal(axis.grain, last_moment) + 1)
 
 
 FAR_AHEAD = EPOCH.replace(year=9999)
-"""Where "everything" ends. What claims to be later is neither taken out nor put in."""
+"""The end of "everything". Rows with a later time are neither removed nor added."""
 
 
 def everything(axis: TimeAxis) -> PartitionRange:
     """All partitions since 1970: Kafka knows no earlier time."""
     return widen(axis, EPOCH, FAR_AHEAD)
+
+
+@dataclass(frozen=True)
+class EventSpan:
+    """The event times [start, end) that a replay reads: wider than the range where rows need events outside it."""
+
+    start: datetime
+    end: datetime

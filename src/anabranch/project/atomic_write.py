@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all: a reader or a crash meets the former file or the new one."""
+"""Writes a file atomically: after a crash, a reader finds the former file or the new one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Beside it first, to the disk, then into its place."""
+    """Write a temporary file beside `path`, sync it, and rename it into place."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with aside.open("w", encoding="utf-8") as file:
@@ -22,7 +22,7 @@ def atomic_write(path: Path, text: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a power cut."""
+    """Make the rename durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Read one YAML file safely: limits first, then plain data in which every key still knows its line."""
+"""Reads one YAML file within limits, into plain data that records the line of every key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Document:
     lines: Mapping[KeyPath, int]
 
     def line(self, path: KeyPath) -> int:
-        """The line of a key, or of the nearest key above it when it is not in the file."""
+        """The line of a key, or of the nearest parent key if it is not in the file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -51,7 +51,7 @@ class Document:
 
 
 class _RefusedError(Exception):
-    """Found while reading: line, what is wrong, what to write."""
+    """A problem found while reading: its line, what is wrong, what to write."""
 
     def __init__(self, line: int | None, what: str, write: str, path: KeyPath = ()) -> None:
         super().__init__(what)
@@ -68,8 +68,8 @@ def read_document(path: Path, file: str) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Turn text into a document. Raises BadFilesError with everything found."""
-    # Causes are cut off on purpose (`from None`): the YAML library quotes the line at fault, which may hold a secret.
+    """Turn text into a document. Raises BadFilesError with every problem."""
+    # Causes are dropped (`from None`): the YAML library quotes the line at fault, which may contain a secret.
     try:
         reader = _Reader(_checked(text))
         data = reader.document()
@@ -87,16 +87,16 @@ def _text(path: Path) -> str:
         if stat.S_ISDIR(mode):
             raise _RefusedError(None, "this is a folder, not a file", "the path of a YAML file")
         if not stat.S_ISREG(mode):
-            raise _RefusedError(None, "this is not an ordinary file", "the path of a YAML file")
+            raise _RefusedError(None, "this is not a regular file", "the path of a YAML file")
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        none_yet = path.name == PROJECT_FILE
-        write = "`anabranch init DIR` to start a project" if none_yet else "the path of one that is there"
-        raise _RefusedError(None, "there is no such file", write) from None
+        is_project = path.name == PROJECT_FILE
+        write = "`anabranch init DIR` to create a project" if is_project else "the path of an existing file"
+        raise _RefusedError(None, "the file does not exist", write) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the path is not valid"
-        raise _RefusedError(None, f"the file can't be read ({reason})", "a file you may read") from None
+        raise _RefusedError(None, f"the file can't be read ({reason})", "the path of a readable file") from None
     if len(content) > MAX_BYTES:
         raise _RefusedError(None, f"the file is larger than {MAX_BYTES // 1024} KiB", "a smaller file")
     try:
@@ -107,16 +107,14 @@ def _text(path: Path) -> str:
 
 
 def _checked(text: str) -> Iterator[Event]:
-    """The parser's events, refused as soon as one is outside the limits: nothing is built from a YAML bomb."""
+    """The parser's events. Raises at the first one outside the limits, so a YAML bomb is never expanded."""
     depth = documents = count = 0
     for event in _events(text):
         line, count = event.start_mark.line + 1, count + 1
         if count > MAX_EVENTS:
-            raise _RefusedError(line, f"the file holds more than {MAX_EVENTS} values", "a smaller file")
+            raise _RefusedError(line, f"the file has more than {MAX_EVENTS} values", "a smaller file")
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor is not None):
-            raise _RefusedError(
-                line, "anchors and aliases (& and *) are not allowed", "the value itself, in each place"
-            )
+            raise _RefusedError(line, "anchors and aliases (& and *) are not allowed", "the value itself in each place")
         if isinstance(event, MappingStartEvent | SequenceStartEvent | ScalarEvent) and event.tag is not None:
             raise _RefusedError(line, "tags (! and !!) are not allowed", "the value without its tag")
         if isinstance(event, DocumentStartEvent):
@@ -138,7 +136,7 @@ def _events(text: str) -> Iterator[Event]:
     control = _CONTROL.search(text)
     if control is not None:
         line = text.count("\n", 0, control.start()) + 1
-        raise _RefusedError(line, "this is not valid YAML: it holds a control character", "plain text")
+        raise _RefusedError(line, "this is not valid YAML: it contains a control character", "plain text")
     reached = 1
     try:
         for event in YAML(typ="safe", pure=True).parse(text):
@@ -148,15 +146,15 @@ def _events(text: str) -> Iterator[Event]:
         mark = error.problem_mark or error.context_mark
         line = reached if mark is None else mark.line + 1
         if re.match(r" *\t", "".join(text.split("\n")[line - 1 : line])):
-            raise _RefusedError(line, "a tab where YAML wants spaces", "spaces for indentation") from None
+            raise _RefusedError(line, "a tab where YAML requires spaces", "spaces for indentation") from None
         raise _RefusedError(line, "this is not valid YAML", "`key: value` lines, indented with spaces") from None
     except (YAMLError, ValueError, OverflowError, IndexError, AssertionError):
-        # Escapes beyond Unicode end as a bare ValueError, without a mark; the last event is near enough.
+        # Escapes beyond Unicode raise a bare ValueError without a mark; the last event's line is the nearest known.
         raise _RefusedError(reached, "this is not valid YAML", "plain UTF-8 text") from None
 
 
 class _Reader:
-    """Builds plain data from checked events, noting the line of every key."""
+    """Builds plain data from checked events and records the line of every key."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events
@@ -171,7 +169,7 @@ class _Reader:
         if not isinstance(event, MappingStartEvent):
             raise _RefusedError(self.lines[()], "the file is not a mapping", "apiVersion, kind, metadata and spec")
         data = self._mapping(())
-        for _ in self._events:  # whatever follows is checked as well
+        for _ in self._events:  # check the rest of the file too
             pass
         return data
 
@@ -180,12 +178,12 @@ class _Reader:
         while not isinstance(event := next(self._events), MappingEndEvent):
             line = event.start_mark.line + 1
             if not isinstance(event, ScalarEvent) or not event.value:
-                raise _RefusedError(line, "a key must be a word", "`key: value`", path)
+                raise _RefusedError(line, "a key must be text", "`key: value`", path)
             key = _clean(event)
             here = (*path, key)
             if key in data:
                 first = self.lines[here]
-                what = f'the key "{key}" is here twice, first on line {first}'
+                what = f'duplicate key "{key}", first on line {first}'
                 self.repeated.append(_RefusedError(line, what, "the key once", here))
             else:
                 self.lines[here] = line
@@ -211,9 +209,9 @@ class _Reader:
 
 
 def _clean(event: ScalarEvent) -> str:
-    """The text, unless it holds what can't be printed or passed on (half of a character pair, a NUL)."""
+    """The text. Raises if it contains a NUL or an unpaired surrogate, which can't be printed or passed on."""
     text = str(event.value)
     if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
         line = event.start_mark.line + 1
-        raise _RefusedError(line, "this text holds a character that can't be printed", "plain text")
+        raise _RefusedError(line, "this text contains an unprintable character", "plain text")
     return text

@@ -1,4 +1,4 @@
-"""Variables of the environment that override a context: ANABRANCH_KAFKA__BOOTSTRAP, and how they are read."""
+"""Environment variables that override keys of a context, such as ANABRANCH_KAFKA__BOOTSTRAP."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
 RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
 SECTIONS = tuple(ContextSettings.model_fields)
 FILE_ONLY = frozenset({"approval", "gates", "roles"})
-"""Who has to agree and what a red gate blocks: decided in the file, where a change is seen, not by a variable."""
+"""Sections that only the file can set, so that a change to approvals or gates shows in version control."""
 
 
 @dataclass(frozen=True)
 class EnvironmentOverride:
-    """One variable, the key path within the context that it replaces, and its value."""
+    """One variable, the key path in the context that it overrides, and its value."""
 
     variable: str
     path: tuple[str, ...]
@@ -31,11 +31,11 @@ class EnvironmentOverride:
 
 
 def find_overrides(environment: Mapping[str, str]) -> tuple[list[EnvironmentOverride], list[FileProblem]]:
-    """The overrides in the environment, and the variables that look like one and are none."""
+    """The overrides in the environment, and a problem for each variable that looks like one and matches no key."""
     overrides: list[EnvironmentOverride] = []
     findings: list[FileProblem] = []
     for variable in sorted(environment):
-        if not variable.startswith(PREFIX) or variable in RESERVED or not _means_section(variable):
+        if not variable.startswith(PREFIX) or variable in RESERVED or not _looks_like_override(variable):
             continue
         path = tuple(to_camel(part.lower()) for part in variable.removeprefix(PREFIX).split("__"))
         finding = _refused(variable, path)
@@ -47,7 +47,7 @@ def find_overrides(environment: Mapping[str, str]) -> tuple[list[EnvironmentOver
 
 
 def apply_overrides(settings: Mapping[str, Any], overrides: list[EnvironmentOverride]) -> dict[str, Any]:
-    """The context's data with each override put in its place. The data given stays as it was."""
+    """A copy of the context's data with the overrides applied."""
     result = dict(settings)
     for override in overrides:
         level = result
@@ -59,16 +59,16 @@ def apply_overrides(settings: Mapping[str, Any], overrides: list[EnvironmentOver
     return result
 
 
-def _means_section(variable: str) -> bool:
-    """Whether a section was meant: it has the double underscore, or starts like a section."""
+def _looks_like_override(variable: str) -> bool:
+    """Whether the name has a double underscore or starts with the name of a section."""
     rest = variable.removeprefix(PREFIX)
     return "__" in rest or rest.split("_")[0].lower() in SECTIONS
 
 
 def _refused(variable: str, path: KeyPath) -> FileProblem | None:
     if path[0] in FILE_ONLY:
-        write = f"it in the file: spec.contexts.<name>.{path[0]}"
-        return FileProblem(variable, None, "", f"{path[0]} can't be set by the environment", write)
+        write = f"{path[0]} in the file: spec.contexts.<name>.{path[0]}"
+        return FileProblem(variable, None, "", f"{path[0]} can't be set by an environment variable", write)
     variables = {_variable(keys): None for keys in _settable()}
     if variable in variables:
         return None
@@ -76,7 +76,7 @@ def _refused(variable: str, path: KeyPath) -> FileProblem | None:
     write = meant or f"a section ({', '.join(SECTIONS)}) and a key, such as ANABRANCH_KAFKA__BOOTSTRAP"
     if len(path) > 1 and path[1] == "options":
         write = f"options in the file: spec.contexts.<name>.{path[0]}.options"
-    return FileProblem(variable, None, "", "this variable of the environment sets nothing that is known", write)
+    return FileProblem(variable, None, "", "this environment variable matches no key of a context", write)
 
 
 def _settable() -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What is wrong in a file, where, and what to write instead; and the error that carries all of it at once."""
+"""Problems in files, with place and correction, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class FileProblem:
-    """One thing wrong. It never holds a value that may be a secret, because it is printed as it is."""
+    """One problem. It never contains a value that may be a secret, because it is printed."""
 
     file: str
     line: int | None
@@ -29,7 +29,7 @@ class FileProblem:
 
 
 class BadFilesError(AnabranchError):
-    """One or more files of the project can't be used as they are. Lists everything found, not only the first."""
+    """One or more files of the project are invalid. Lists every problem, not only the first."""
 
     code = "project.bad-file"
     exit_code = ExitCode.USAGE
@@ -39,19 +39,20 @@ class BadFilesError(AnabranchError):
         super().__init__(
             f"{count_of_problems(self.findings)}:\n" + "\n".join(f"  {finding}" for finding in self.findings),
             state=NOTHING_CHANGED,
-            hint="correct the lines named above, then run `anabranch check`",
+            command="anabranch check",
+            hint="correct the lines listed above, then check again",
             findings=[finding.as_dict() for finding in self.findings],
         )
 
 
 def count_of_problems(findings: Sequence[FileProblem]) -> str:
-    """The headline: how many problems in how many places."""
+    """The headline: the number of problems and of files."""
     problems, files = len(findings), len({finding.file for finding in findings})
     return f"{problems} problem{'s' * (problems != 1)} in {files} file{'s' * (files != 1)}"
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A key path as people write it: `spec.source.topic`, `spec.target.keys[0]`."""
+    """A key path in dotted form: `spec.source.topic`, `spec.target.keys[0]`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step

@@ -1,4 +1,4 @@
-"""What a model expects at a key path, read from its JSON Schema: the keys it knows, and an example to write."""
+"""The keys that a model allows at a key path, and an example value, from its JSON Schema."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def known_keys(model: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
-    """The keys allowed in the mapping at `path`; none if it is no mapping with fixed keys."""
+    """The keys allowed in the mapping at `path`; empty if it is not a mapping with fixed keys."""
     return tuple(_node(model, path).get("properties", {}))
 
 
 def example(model: type[BaseModel], path: KeyPath) -> str:
-    """What could stand at `path`: `topic: shop.orders`."""
+    """An example for `path`: `topic: shop.orders`."""
     node = _node(model, path, resolve_last=False)
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     options = node.get("enum") or ([node["const"]] if "const" in node else None) or node.get("examples")
@@ -35,10 +35,10 @@ def example(model: type[BaseModel], path: KeyPath) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+    """The known word most similar to this one; None if none is similar enough."""
     candidates = {candidate.lower(): candidate for candidate in known}
-    found = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
-    return candidates[found[0]] if found else None
+    matches = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
+    return candidates[matches[0]] if matches else None
 
 
 def _node(model: type[BaseModel], path: Sequence[str | int], *, resolve_last: bool = True) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _node(model: type[BaseModel], path: Sequence[str | int], *, resolve_last: bo
 
 
 def _resolve(root: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """Follow `$ref`, and the side of a choice that is not null."""
+    """Follow `$ref` and the first alternative of `anyOf` that is not null."""
     while True:
         if "$ref" in node:
             node = root["$defs"][node["$ref"].rsplit("/", 1)[1]]

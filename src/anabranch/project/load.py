@@ -1,4 +1,4 @@
-"""Load a project: the file, the context that was asked for, and what the environment overrides."""
+"""Loads a project: its file, the selected context, and overrides from the environment."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from anabranch.project.validation import validate, validate_document
 
 @dataclass(frozen=True)
 class LoadedProject:
-    """A project as one context sees it. `settings` are the context's, with the environment's overrides."""
+    """A project in one context. `settings` are the context's, with overrides from the environment."""
 
     folder: Path
     project: Project
     context: str
     settings: ContextSettings
     document: Document = field(repr=False)
-    """The file itself, for the lines of findings about what it points to."""
+    """The parsed file, for the lines of problems in what it refers to."""
 
     @property
     def surroundings(self) -> Surroundings:
@@ -37,9 +37,9 @@ class LoadedProject:
 def load_project(
     folder: Path, context: str | None = None, environment: Mapping[str, str] | None = None
 ) -> LoadedProject:
-    """Load the project in `folder`. Flag (`context`) over environment over file over default.
+    """Load the project in `folder`. Precedence: flag (`context`), environment, file, default.
 
-    Opens no connection and reveals no secret. Raises BadFilesError with everything found.
+    Opens no connection and reads no secret. Raises BadFilesError with every problem.
     """
     variables = os.environ if environment is None else environment
     folder = folder.resolve()
@@ -48,18 +48,18 @@ def load_project(
     project, wrong = validate_document(document, Project, "Project", Surroundings(folder))
     if project is None or findings:
         raise BadFilesError([*wrong, *findings])
-    name = _chosen(project, context, variables)
+    name = _choose_context(project, context, variables)
     return LoadedProject(folder, project, name, _settings(folder, document, name, overrides), document)
 
 
-def _chosen(project: Project, context: str | None, environment: Mapping[str, str]) -> str:
+def _choose_context(project: Project, context: str | None, environment: Mapping[str, str]) -> str:
     name = context or environment.get(CONTEXT_VARIABLE) or project.spec.default_context
     if name in project.spec.contexts:
         return name
     place = "--context" if context else CONTEXT_VARIABLE
     known = project.spec.contexts
     write = closest(name, known) or f"one of {', '.join(known)}"
-    raise BadFilesError([FileProblem(place, None, "", f"there is no context {name!r} in {PROJECT_FILE}", write)])
+    raise BadFilesError([FileProblem(place, None, "", f"{PROJECT_FILE} has no context {name!r}", write)])
 
 
 def _settings(folder: Path, document: Document, name: str, overrides: list[EnvironmentOverride]) -> ContextSettings:

@@ -1,4 +1,4 @@
-"""Where a project is, and where it keeps what is its own."""
+"""Finds a project's folder, and its folder for local state."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ class ProjectNotFoundError(AnabranchError):
 
 
 def find_project_folder(start: Path) -> Path:
-    """The nearest folder that holds anabranch.yaml, from `start` upwards."""
+    """The nearest folder with anabranch.yaml, from `start` upwards. Raises ProjectNotFoundError."""
     folder = start.resolve()
     for candidate in (folder, *folder.parents):
         if (candidate / PROJECT_FILE).is_file():
             return candidate
     raise ProjectNotFoundError(
-        f"There is no {PROJECT_FILE} in {folder} or any folder above it.",
+        f"No {PROJECT_FILE} in {folder} or any folder above it.",
         state=NOTHING_CHANGED,
-        hint="`anabranch init DIR` makes a project; or name one with `--project DIR`",
+        command="anabranch init DIR",
+        hint="create a project, or pass --project DIR for an existing one",
         start=str(folder),
     )
 
 
 def state_folder(project: Path) -> Path:
-    """What belongs to one project on this machine: brokers, catalog, database, logs. Never committed."""
+    """The project's local state on this machine: brokers, catalog, database, logs. Never committed."""
     return project / STATE_FOLDER

@@ -1,4 +1,4 @@
-"""The ground all models of the project's files stand on: strict, frozen, camelCase in the file."""
+"""Base of all models of project files: strict, frozen, camelCase in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ API_VERSION = "anabranch/v1"
 
 
 class Part(BaseModel):
-    """Any mapping in a file. Unknown keys are refused, and an error never repeats what was written."""
+    """A mapping in a file. Unknown keys are refused, and an error never repeats a value."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -30,15 +30,15 @@ class Part(BaseModel):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What validators may know of the world: where the project is. Passed as pydantic's validation context."""
+    """What validators need to know: the project's folder. Passed as pydantic's validation context."""
 
     folder: Path
 
 
 def surroundings(info: ValidationInfo) -> Surroundings:
-    """The surroundings a model is validated in. Models of a project are never made without them."""
+    """The surroundings passed to validation. Raises TypeError without them."""
     if not isinstance(info.context, Surroundings):
-        raise TypeError("models of a project are validated with their Surroundings")
+        raise TypeError("models of a project need Surroundings as validation context")
     return info.context
 
 
@@ -69,17 +69,17 @@ Switch = Annotated[bool, Strict()]
 
 
 class Metadata(Part):
-    name: Name = Field(description="The name everything else uses to refer to this.", examples=["orders"])
+    name: Name = Field(description="The name by which other files and commands refer to it.", examples=["orders"])
     labels: Mapping[str, str] = Field(
-        default_factory=dict, description="Free labels, for your own searching.", examples=[{"team": "shop"}]
+        default_factory=dict, description="Free labels for your own use.", examples=[{"team": "shop"}]
     )
 
 
 class Envelope(Part):
-    """What every file has around its `spec`."""
+    """The keys that every file has beside `spec`."""
 
     api_version: Literal["anabranch/v1"] = Field(description="The version of this file's format.")
-    metadata: Metadata = Field(description="Who this is.", examples=[{"name": "orders"}])
+    metadata: Metadata = Field(description="Name and labels.", examples=[{"name": "orders"}])
 
 
 def as_plain(model: BaseModel) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Paths in a project's files stay inside the project, after symbolic links are followed."""
+"""Paths in project files, which must stay inside the project after symbolic links are resolved."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from anabranch.project.refusals import refuse
 
 
 class OutsideError(ValueError):
-    """The path leads out of the project."""
+    """The path is outside the project."""
 
 
 def inside(folder: Path, text: str) -> Path:
-    """The path below `folder`, or OutsideError: no absolute path, no `..`, no link that leads away."""
+    """The path below `folder`. Raises OutsideError for an absolute path, `..`, or a link to another place."""
     pure = PurePosixPath(text)
     if not text.strip() or any(ord(character) < 32 for character in text):
         raise OutsideError("it is not a path")
     if pure.is_absolute() or text.startswith("~") or "\\" in text:
         raise OutsideError("it is not relative to the project")
     if ".." in pure.parts:
-        raise OutsideError("`..` leads upwards")
+        raise OutsideError("it contains `..`")
     path = folder / pure
     try:
         resolved, root = path.resolve(), folder.resolve()
     except (OSError, RuntimeError):
-        raise OutsideError("its links lead in a circle") from None
+        raise OutsideError("its symbolic links form a loop") from None
     if not resolved.is_relative_to(root):
-        raise OutsideError("a symbolic link leads out of the project")
+        raise OutsideError("a symbolic link points outside the project")
     return path
 
 
@@ -44,16 +44,16 @@ def _confined(text: str, info: ValidationInfo) -> str:
 
 def _file(text: str, info: ValidationInfo) -> str:
     try:
-        there = (surroundings(info).folder / text).is_file()
+        exists = (surroundings(info).folder / text).is_file()
     except OSError:  # a name longer than the file system allows
-        there = False
-    if not there:
-        raise refuse(f"there is no file {text!r} in the project", "the path of a file, from the project's folder")
+        exists = False
+    if not exists:
+        raise refuse(f"the project has no file {text!r}", "the path of a file, from the project's folder")
     return text
 
 
 ProjectPath = Annotated[str, AfterValidator(_confined)]
-"""A path inside the project, relative to its folder. Whether it exists is for its user to ask."""
+"""A path inside the project, relative to its folder. It may not exist."""
 
 ProjectFile = Annotated[str, AfterValidator(_confined), AfterValidator(_file)]
-"""A file that is there, inside the project."""
+"""An existing file inside the project."""

@@ -1,4 +1,4 @@
-"""The model of `anabranch.yaml`: the contexts a project knows, and where its pipelines and contracts are."""
+"""The model of `anabranch.yaml`: contexts, and the folders of pipelines and contracts."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from anabranch.project.sections.topic_classes import TopicClasses
 
 
 class ContextSettings(Part):
-    """One place to run in, such as dev or prod. What is left out is embedded, on this machine."""
+    """One environment, such as dev or prod. Services left out are embedded, on this machine."""
 
     kafka: KafkaSettings = Field(
-        default=KafkaSettings(), description="Where Kafka is.", examples=[{"bootstrap": "embedded"}]
+        default=KafkaSettings(), description="The Kafka cluster.", examples=[{"bootstrap": "embedded"}]
     )
     spark: SparkSettings = Field(
-        default=SparkSettings(), description="Where Spark runs.", examples=[{"master": "local[*,4]"}]
+        default=SparkSettings(), description="The Spark master and its options.", examples=[{"master": "local[*,4]"}]
     )
     catalog: CatalogSettings = Field(
-        default=CatalogSettings(), description="Where the tables are kept.", examples=[{"type": "embedded"}]
+        default=CatalogSettings(), description="The Iceberg catalog.", examples=[{"type": "embedded"}]
     )
     database: DatabaseSettings = Field(
-        default=DatabaseSettings(), description="Where the memory of runs is kept.", examples=[{"url": "embedded"}]
+        default=DatabaseSettings(),
+        description="The control database: runs, approvals and audit log.",
+        examples=[{"url": "embedded"}],
     )
     metrics: MetricsSettings = Field(
         default=MetricsSettings(),
-        description="Where the observability gate looks for metrics.",
+        description="The endpoint that the observability gate reads.",
         examples=[{"port": 9464}],
     )
     gates: GateSettings = Field(
@@ -46,16 +48,18 @@ class ContextSettings(Part):
     )
     outage: OutageSettings = Field(
         default=OutageSettings(),
-        description="How long a replay waits for a service that does not answer.",
+        description="How long a replay waits for a service that does not respond.",
         examples=[{"pauseAfter": "15m"}],
     )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),
-        description="What a promotion needs besides a validated run.",
+        description="Approval of promotions.",
         examples=[{"lifetime": "7d"}],
     )
     roles: RoleSettings = Field(
-        default=RoleSettings(), description="Who may what, by name.", examples=[{"approvers": ["dana@example.com"]}]
+        default=RoleSettings(),
+        description="Who may approve, operate and roll back.",
+        examples=[{"approvers": ["dana@example.com"]}],
     )
 
     @property
@@ -72,7 +76,7 @@ class ProjectSpec(Part):
         description="The context to use when neither --context nor ANABRANCH_CONTEXT names one.", examples=["dev"]
     )
     contexts: Mapping[Name, ContextSettings] = Field(
-        description="The places to run in, by name.",
+        description="The contexts, by name.",
         min_length=1,
         examples=[{"dev": {"kafka": {"bootstrap": "embedded"}}}],
     )
@@ -84,25 +88,25 @@ class ProjectSpec(Part):
     )
     topic_classes: TopicClasses = Field(
         default=TopicClasses(),
-        description="What each topic is for: `anabranch retention audit` says whether it is kept long enough.",
+        description="The class of each topic, from which `anabranch retention audit` derives its minimum retention.",
         examples=[{"view-source": {"topics": ["shop.*"]}}],
     )
     prices: ProjectFile | None = Field(
         default=None,
-        description="The price book; left out, the one that comes with Anabranch is used.",
+        description="The price book; the default one if left out.",
         examples=["prices.yaml"],
     )
 
     @model_validator(mode="after")
-    def _default_is_there(self) -> ProjectSpec:
+    def _default_exists(self) -> ProjectSpec:
         if self.default_context not in self.contexts:
             known = " or ".join(self.contexts)
-            raise refuse(f'there is no context "{self.default_context}"', f"defaultContext: {known}", "defaultContext")
+            raise refuse(f'contexts has no "{self.default_context}"', f"defaultContext: {known}", "defaultContext")
         return self
 
 
 class Project(Envelope):
-    """A project of Anabranch: where it may run, and where its pipelines and contracts are."""
+    """A project: its contexts, pipelines and contracts."""
 
     kind: Literal["Project"] = Field(description="What this file is.")
     spec: ProjectSpec = Field(description="The project itself.", examples=[{"defaultContext": "dev"}])

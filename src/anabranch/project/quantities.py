@@ -1,4 +1,4 @@
-"""Durations, sizes, percentages and moments as people write them: `30m`, `20MiB`, `1%`, `2025-06-01T00:00:00Z`."""
+"""Durations, sizes, percentages and moments in text form: `30m`, `20MiB`, `1%`, `2025-06-01T00:00:00Z`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def parse_duration(value: object) -> timedelta:
         raise refuse("this is not a duration", "a number and a unit (ms, s, m, h, d, w): 30m")
     total = timedelta()
     for number, unit in re.findall(r"([0-9]+)(ms|s|m|h|d|w)", text):
-        # Milliseconds are counted as such, because 0.001 s is not exact in binary.
+        # Milliseconds are added as integers, because 0.001 s is not exact in binary.
         total += (
             timedelta(milliseconds=int(number)) if unit == "ms" else timedelta(seconds=int(number) * _SECONDS[unit])
         )
         if total > LONGEST:
-            raise refuse("this duration is longer than a hundred years", "a shorter one: 30d")
+            raise refuse("this duration is longer than 100 years", "a shorter one: 30d")
     if not total:
         raise refuse("this duration is zero", "a positive one: 30m")
     return total
@@ -48,7 +48,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def roughly(duration: timedelta) -> str:
-    """For people: the largest unit and the next one, `12d4h` or `3m20s`."""
+    """Rounded for display: the largest unit and the next one, `12d4h` or `3m20s`."""
     seconds = max(0, round(duration.total_seconds()))
     coarse = next((size for size, least in ((3600, 2 * 86400), (60, 2 * 3600)) if seconds >= least), 1)
     return format_duration(timedelta(seconds=seconds // coarse * coarse)) or "0s"
@@ -58,24 +58,24 @@ def parse_size(value: object) -> int:
     """A number of bytes, or a number with a unit: `20MiB`, `5MB`."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
         return value
-    found = re.fullmatch(r"([0-9]{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
-    if found is None or int(found[1]) == 0:
+    match = re.fullmatch(r"([0-9]{1,12}) ?(B|kB|MB|GB|KiB|MiB|GiB)", value) if isinstance(value, str) else None
+    if match is None or int(match[1]) == 0:
         raise refuse(
             "this is not a size", "a number of bytes, or a number and a unit (kB, MB, GB, KiB, MiB, GiB): 20MiB"
         )
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def parse_percentage(value: object) -> float:
     """`0.5%` as the ratio 0.005."""
-    found = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
-    if found is None or float(found[1]) > 100:
+    match = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
+    if match is None or float(match[1]) > 100:
         raise refuse("this is not a percentage", "a number from 0 to 100 with a percent sign: 1%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def parse_moment(value: object) -> datetime:
-    """A moment with its time zone, turned into UTC. Without a zone nobody can tell which hour was meant."""
+    """A moment, converted to UTC. Refused without a time zone, since it would be ambiguous."""
     text = value if isinstance(value, str) else ""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?", text):
         raise refuse("this moment has no time zone", "date, time and zone: 2025-06-01T00:00:00Z")
@@ -84,9 +84,9 @@ def parse_moment(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(_for_python_310(text)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
-        raise refuse("there is no such moment", "date, time and zone: 2025-06-01T00:00:00Z") from None
+        raise refuse("this moment does not exist", "date, time and zone: 2025-06-01T00:00:00Z") from None
     if moment.year < 1970:
-        raise refuse("this moment is before 1970, and Kafka knows none before", "a later one") from None
+        raise refuse("this moment is before 1970, the first year that Kafka supports", "a later one") from None
     return moment
 
 
@@ -97,7 +97,7 @@ def _for_python_310(text: str) -> str:
 
 
 def format_moment(moment: datetime) -> str:
-    """A moment in UTC, as the files write it."""
+    """A moment in UTC, in the format of the files."""
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 

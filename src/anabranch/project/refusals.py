@@ -1,4 +1,4 @@
-"""How a model says no: what is wrong and what to write, at the exact key, several at once if need be."""
+"""Errors of validators: what is wrong and what to write, for one or more keys at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFUSED = "refused"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong below the value under validation; `at` leads from that value to the key at fault."""
+    """A problem in the value under validation; `at` is the path from that value to the key."""
 
     what: str
     write: str
@@ -21,7 +21,7 @@ class Problem:
 
 
 def refusal(*problems: Problem) -> PydanticCustomError:
-    """The exception a validator raises. It carries no input, so that no secret can travel in it."""
+    """The exception for a validator to raise. It has no input, so that it can't contain a secret."""
     return PydanticCustomError(REFUSED, "refused", {"problems": problems})
 
 

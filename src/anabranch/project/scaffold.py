@@ -1,4 +1,4 @@
-"""Write a new project: all of it or nothing, and never over a file that is there."""
+"""Creates a new project: all files or none, and never overwrites a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class InitFailedError(AnabranchError):
 
 @dataclass(frozen=True)
 class NewProject:
-    """What will be written where."""
+    """The files to write, and where."""
 
     name: str
     folder: Path
@@ -31,32 +31,32 @@ class NewProject:
 
 
 def plan_project(folder: Path, name: str | None) -> NewProject:
-    """Decide what to write. Refuses a bad name, and a folder in which anything would have to be overwritten."""
+    """The files to write. Raises CannotInitError for an invalid name and for files that would be overwritten."""
     folder = folder.expanduser().absolute()
     chosen = name if name is not None else folder.resolve().name
     if not _NAME.fullmatch(chosen):
         better = re.sub("[^a-z0-9]+", "-", chosen.lower()).strip("-")[:63].strip("-") or "my-project"
         raise CannotInitError(
-            f"{chosen!r} can't be a project's name: lower-case letters, digits and hyphens only, 63 at most.",
+            f"{chosen!r} is not a project name: only lower-case letters, digits and hyphens, 63 at most.",
             state=NOTHING_CHANGED,
             command=f"anabranch init {folder} --name {better}",
         )
     if folder.exists() and not folder.is_dir():
-        raise CannotInitError(f"{folder} is a file.", state=NOTHING_CHANGED, hint="name a folder: anabranch init DIR")
+        raise CannotInitError(f"{folder} is a file, not a folder.", state=NOTHING_CHANGED, command="anabranch init DIR")
     contents = {path: text.replace(_PLACEHOLDER, chosen) for path, text in _template().items()}
     taken = sorted(path for path in contents if _lexists(folder / path) or _blocked(folder, path))
     if taken:
         raise CannotInitError(
-            f"{folder} already holds {', '.join(taken)}.",
-            state=NOTHING_CHANGED + " No file is ever overwritten.",
-            hint="choose another folder, or move these files away",
+            f"{folder} already contains {', '.join(taken)}.",
+            state="No file was written.",
+            hint="choose another folder, or remove these files",
             taken=taken,
         )
     return NewProject(chosen, folder, contents)
 
 
 def write_project(project: NewProject) -> None:
-    """Write the files. If one can't be written, those written before it are taken away again."""
+    """Write the files. If one can't be written, those already written are removed."""
     written: list[Path] = []
     try:
         for path, text in project.files.items():
@@ -69,20 +69,20 @@ def write_project(project: NewProject) -> None:
         for target in written:
             target.unlink(missing_ok=True)
         raise InitFailedError(
-            f"The project could not be written to {project.folder}.",
-            state="Files that were there before are as they were; those written by this command were removed.",
-            hint="make room or choose a folder you may write to, then run the same command again",
+            f"Writing the project to {project.folder} failed.",
+            state="Files written by this command were removed. Existing files are unchanged.",
+            hint="free disk space or choose a writable folder, then repeat the command",
         ) from error
 
 
 def _template() -> dict[str, str]:
     """Every file of a new project, by its path.
 
-    Those that would act on our own tree (Python, .gitignore) are kept with `.in` behind their name.
+    Files that would affect this repository (Python, .gitignore) are stored with the suffix `.in`.
     """
     root = Path(__file__).parent / "template"
-    found = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path.relative_to(root).as_posix().removesuffix(".in"): path.read_text(encoding="utf-8") for path in found}
+    files = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(root).as_posix().removesuffix(".in"): path.read_text(encoding="utf-8") for path in files}
 
 
 def _lexists(path: Path) -> bool:
@@ -90,5 +90,5 @@ def _lexists(path: Path) -> bool:
 
 
 def _blocked(folder: Path, path: str) -> bool:
-    """Whether a file stands where a folder of the project must be."""
+    """Whether a parent of the path exists and is not a folder."""
     return any(_lexists(folder / above) and not (folder / above).is_dir() for above in Path(path).parents)

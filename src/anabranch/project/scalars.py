@@ -1,4 +1,4 @@
-"""What a plain word in a file means: a number, true or false, nothing, or text. Few rules, so few surprises."""
+"""Interprets an unquoted scalar: a number, a boolean, null or text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 
 Scalar = str | int | float | bool | None
 
-# The core rules of YAML 1.2 without its rarer spellings: `yes` and `no` stay text, and so do times, octal numbers
-# and numbers too long to be meant as numbers. A field that wants a number then says so instead of guessing.
-_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")  # snapshots of a table have 19 digits
+# The core schema of YAML 1.2 without its rarer forms: `yes`, `no`, times, octal numbers and numbers that are too long
+# stay text, and a field that needs a number reports it.
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")  # snapshot ids have up to 19 digits
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,15}(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,3})?")
 _WORDS: dict[str, bool | None] = {
     "": None,
@@ -27,12 +27,12 @@ _WORDS: dict[str, bool | None] = {
 
 
 def plain_scalar(text: str) -> Scalar:
-    """The value of an unquoted word."""
+    """The value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
         return int(text)
-    # A leading zero (`007`) is a label far more often than a number.
+    # With a leading zero (`007`) it is more likely a label than a number.
     if _DECIMAL.fullmatch(text) and not re.match(r"[-+]?0[0-9]", text) and math.isfinite(float(text)):
         return float(text)
     return text

@@ -1,4 +1,4 @@
-"""Secrets by reference only: `${env:NAME}` or `${file:path}`, resolved at the moment of use and never kept."""
+"""Secrets by reference only: `${env:NAME}` or `${file:path}`, resolved on use and never stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE_PATTERN = r"\$\{(env:[A-Za-z_][A-Za-z0-9_]*|file:[^{}\x00-\x1f]+)\}"
 
 
 class SecretMissingError(AnabranchError):
-    """A reference that leads to nothing. Names the reference, never what was found there."""
+    """A secret could not be resolved. The error has the reference, never a value."""
 
     code = "project.secret-missing"
     exit_code = ExitCode.USAGE
@@ -31,7 +31,7 @@ class SecretMissingError(AnabranchError):
 
 @dataclass(frozen=True)
 class Secret:
-    """A reference to a secret. It holds no value, so printing, logging or pickling it gives nothing away."""
+    """A reference to a secret. It has no value, so printing, logging or pickling it is safe."""
 
     reference: str
     folder: Path
@@ -43,7 +43,7 @@ class Secret:
         return f"Secret({self.reference!r})"
 
     def reveal(self, environment: Mapping[str, str] | None = None) -> str:
-        """The value itself, read now. Hand it straight to whoever needs it."""
+        """Read the value now. Raises SecretMissingError. The caller must not store it."""
         source, _, name = self.reference[2:-1].partition(":")
         variables = os.environ if environment is None else environment
         value = self._from_file(Path(name)) if source == "file" else variables.get(name)
@@ -61,20 +61,20 @@ class Secret:
         except OSError as error:
             raise self._missing(f"the file can't be read ({error.strerror})") from None
         except UnicodeDecodeError:
-            # The cause is dropped because it quotes the bytes it stumbled over.
+            # The cause is dropped because it quotes the invalid bytes.
             raise self._missing("the file is not UTF-8 text") from None
 
     def _missing(self, reason: str) -> SecretMissingError:
         return SecretMissingError(
-            f"The secret {self.reference} can't be had: {reason}.",
+            f"Secret {self.reference} is not available: {reason}.",
             state=NOTHING_CHANGED,
-            hint="provide it and run the same command again; `anabranch check` shows where it is used",
+            hint="set the variable or create the file, then repeat the command",
             reference=self.reference,
         )
 
     @classmethod
     def parse(cls, value: object, folder: Path) -> Secret:
-        """A reference as written in a file. Anything else is refused without being repeated."""
+        """A reference as written in a file. Any other value is refused without being repeated."""
         if not isinstance(value, str) or not re.fullmatch(REFERENCE_PATTERN, value):
             raise refusal(INLINE)
         source, _, name = value[2:-1].partition(":")
@@ -101,6 +101,6 @@ class Secret:
 
 ABSOLUTE = "an absolute path: ${file:/run/secrets/name}"
 INLINE = Problem(
-    "a secret is written here by reference only, never as itself",
+    "a secret must be a reference, not the value itself",
     "${env:NAME}, or ${file:/run/secrets/name}",
 )

@@ -1,4 +1,4 @@
-"""Addresses in a project's files: parsed without ever being repeated, and with no password inside."""
+"""Addresses in project files: parsed without being repeated in messages, and refused with a password."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _PASSWORD_IN_QUERY = re.compile(
 )
 HOST = r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)"
 
-PASSWORD_IN_URL = "an address with a password inside is refused, wherever it is written"  # noqa: S105
-WITHOUT_PASSWORD = "the address without it, and the password in its own key: ${env:NAME}"  # noqa: S105
+PASSWORD_IN_URL = "an address must not contain a password"  # noqa: S105
+WITHOUT_PASSWORD = "the address without the password, and the password as ${env:NAME} in its own key"  # noqa: S105
 
 
 def holds_password(text: str) -> bool:
-    """Whether the text holds an address with a password, before the host or among the parameters."""
+    """Whether the text contains an address with a password, before the host or in the parameters."""
     return bool(_PASSWORD_BEFORE_HOST.search(text) or _PASSWORD_IN_QUERY.search(text))
 
 
 def split_url(text: str, schemes: tuple[str, ...], example: str) -> SplitResult:
-    """The parts of an address of one of these schemes. No password, no fragment."""
+    """The parts of an address with one of these schemes, without password and fragment."""
     if holds_password(text):
         raise refuse(PASSWORD_IN_URL, WITHOUT_PASSWORD)
     try:

@@ -1,4 +1,4 @@
-"""From a document to a model, and from pydantic's errors to findings with file, line and what to write."""
+"""Validates a document against a model, and turns pydantic's errors into problems with file, line and correction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anabranch.project.urls import PASSWORD_IN_URL, WITHOUT_PASSWORD, holds_pass
 
 Model = TypeVar("Model", bound=BaseModel)
 Place = Callable[[KeyPath], tuple[str, int | None]]
-"""Where a key path was written: a file and a line, or a variable of the environment."""
+"""The place of a key path: a file and line, or an environment variable."""
 
 _TYPES = {
     "string_type": "this must be text (put it in quotes)",
@@ -36,7 +36,7 @@ _TYPES = {
 def validate_document(
     document: Document, model: type[Model], kind: str, around: Surroundings
 ) -> tuple[Model | None, list[FileProblem]]:
-    """The model, or everything that is wrong with the document."""
+    """The model, or every problem of the document."""
 
     def place(path: KeyPath) -> tuple[str, int | None]:
         return document.file, document.line(path)
@@ -50,7 +50,7 @@ def validate_document(
 def validate(
     data: Mapping[str, Any], model: type[Model], around: Surroundings, place: Place
 ) -> tuple[Model | None, list[FileProblem]]:
-    """The model, or a finding for every key at fault. Nothing written in the data is repeated in a finding."""
+    """The model, or a problem for every invalid key. A problem never repeats a value."""
     problems = list(_problems_of_any_value(data, ()))
     try:
         value = model.model_validate(data, context=around)
@@ -64,11 +64,11 @@ def validate(
 
 
 def _findings(problems: list[Problem], place: Place) -> list[FileProblem]:
-    """The problems where they were written, in the order of the file."""
+    """The problems with their places, in the order of the file."""
     refused = {problem.at for problem in problems if problem.what in (NO_VALUE, PASSWORD_IN_URL)}
     findings: dict[FileProblem, None] = {}
     for problem in problems:
-        # What else is said about a key without a value would only be an echo.
+        # Further problems of a key without a value follow from that one.
         if problem.at not in refused or problem.what in (NO_VALUE, PASSWORD_IN_URL):
             findings[FileProblem(*place(problem.at), dotted(problem.at), problem.what, problem.write)] = None
     return sorted(findings, key=lambda finding: (finding.file, finding.line or 0))
@@ -78,7 +78,7 @@ NO_VALUE = "this key has no value"
 
 
 def _problems_of_any_value(value: object, path: KeyPath) -> Iterator[Problem]:
-    """What is refused anywhere: a key left empty, and an address with a password inside."""
+    """Problems at any key: no value, and an address with a password."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _problems_of_any_value(item, (*path, key))
@@ -92,11 +92,13 @@ def _problems_of_any_value(value: object, path: KeyPath) -> Iterator[Problem]:
 
 
 def _envelope_problems(data: Mapping[str, Any], kind: str) -> list[Problem]:
-    """A file of another kind or version is told so, and nothing else, since nothing else would make sense."""
+    """Wrong kind or version of the file. Other problems are not reported then, since they would follow from it."""
     problems = []
     if data.get("apiVersion") != API_VERSION:
         problems.append(
-            Problem("the file's format is not one this version knows", f"apiVersion: {API_VERSION}", ("apiVersion",))
+            Problem(
+                "this version does not support the file's apiVersion", f"apiVersion: {API_VERSION}", ("apiVersion",)
+            )
         )
     if data.get("kind") != kind:
         problems.append(Problem(f"this file must be a {kind}", f"kind: {kind}", ("kind",)))
@@ -114,8 +116,8 @@ def _problems(detail: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
         return [Problem(f'the key "{path[-1]}" is missing', example(model, path), path)]
     if kind in ("literal_error", "enum"):
         return [Problem(f"this must be {context['expected']}", example(model, path), path)]
-    words = _TYPES.get(kind) or _lower_first(detail["msg"])
-    return [Problem(words, example(model, path), path)]
+    what = _TYPES.get(kind) or _lower_first(detail["msg"])
+    return [Problem(what, example(model, path), path)]
 
 
 def _unknown_key(path: KeyPath, model: type[BaseModel]) -> Problem:

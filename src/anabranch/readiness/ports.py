@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.plan.forecast.rehearsed import Rehearsed
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
@@ -84,7 +84,7 @@ class StartPointSources(Protocol):
     def measure(self, bounds: TimestampBounds) -> SourceFacts:
         """The topic, with its offsets at these timestamps. Raises KafkaUnreachableError."""
 
-    def zones(self, topic: str, moments: Moments) -> ZoneMap:
+    def zones(self, topic: str, moments: MicrosRange) -> ZoneMap:
         """The zone map of the topic with this id; empty if none was built."""
 
 

@@ -156,6 +156,6 @@ def stopped_by_deadline(records: Iterable[AuditRecord]) -> Mapping[str, Any] | N
 def _after(miss: Miss, run: str) -> str:
     if miss.choice == "rollback":
         return f"anabranch close {run}; the run was cancelled"
-    if miss.next_opening is not None and miss.next_opening.start is not None:
-        return f"anabranch promote {run} after {format_moment(miss.next_opening.start)}"
+    if miss.next_slot is not None and miss.next_slot.start is not None:
+        return f"anabranch promote {run} after {format_moment(miss.next_slot.start)}"
     return f"anabranch promote {run} again, to promote it all the same"

@@ -48,7 +48,7 @@ def test_a_pin_is_what_was_asked_for_or_refused(tmp_path: Path) -> None:
     with pytest.raises(LookupUnreadableError, match="no snapshot 7"):
         look.pin("rates", TABLE, at(snapshot=7))
 
-    assert look.is_kept(LookupPin(TABLE, second))
+    assert look.is_retained(LookupPin(TABLE, second))
     table.maintenance.expire_snapshots().by_id(second).commit()
-    assert not look.is_kept(LookupPin(TABLE, second))
-    assert not look.is_kept(LookupPin("shop.others", last))
+    assert not look.is_retained(LookupPin(TABLE, second))
+    assert not look.is_retained(LookupPin("shop.others", last))

@@ -15,13 +15,13 @@ from pyiceberg.types import ListType, NestedField, StructType
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, RETENTION_SECONDS, expire, small_files
 from anabranch.adapters.iceberg.zones import SCHEMA, IcebergZones, MapKey
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.intervals import union
 from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
 from anabranch.plan.offsets.zones import BLOCK, Zone, combine
 
 KEY = MapKey("Xy_-0123456789abcdefgQ", "d" * 64)
-ONE_HOUR = Moments(HOUR, 2 * HOUR)
+ONE_HOUR = MicrosRange(HOUR, 2 * HOUR)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_an_hour_of_thirty_days_and_64_partitions_is_found_with_no_jvm(catalog: 
             month.append(Zone(partition, start, start + BLOCK, BLOCK, 10**6, 0, (*late, usual), None, None))
     zones = IcebergZones(catalog, "shop.orders")
     zones.add(KEY, month)
-    wanted = Moments(400 * HOUR, 401 * HOUR)
+    wanted = MicrosRange(400 * HOUR, 401 * HOUR)
     found = zones.look(KEY, wanted)
     touched = [each for p in found.partitions.values() for each in p.zones if each.held(wanted.start, wanted.end)]
     assert sorted(touched, key=repr) == sorted((z for z in month if z.held(wanted.start, wanted.end)), key=repr)

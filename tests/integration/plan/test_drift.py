@@ -106,7 +106,7 @@ def test_the_run_stops(run: Run, change: Callable[[Run], None], code: str) -> No
     with pytest.raises(AnabranchError) as stopped:
         run.check()
     assert stopped.value.code == code
-    assert "Production is as before" in stopped.value.state
+    assert "Production unchanged" in stopped.value.state
 
 
 def test_added_partitions_are_told_and_the_run_goes_on(run: Run) -> None:

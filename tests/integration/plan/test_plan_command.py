@@ -184,7 +184,7 @@ def test_the_plan_counts_what_it_takes_out_and_cuts_slices(plan_shop: Shop, caps
     assert document["outlook"]["bytes"] > 0
     assert document["target"]["capabilities"]["readers_see"] == "snapshot"
     assert [each["step"] for each in document["steps"]][:5] == [
-        "hold-range",
+        "lease-range",
         "gates",
         "isolation",
         "staging",

@@ -23,18 +23,18 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> ValueCheck:
 
 @pytest.mark.parametrize("value", [*GOOD, *TEXT_OF_ANOTHER_TYPE])
 def test_no_good_value_is_taken_for_bad(value: str, check: ValueCheck) -> None:
-    assert check.flaw(value.encode()) is None
+    assert check.problem(value.encode()) is None
 
 
 def test_a_record_without_a_value_is_no_mistake(check: ValueCheck) -> None:
-    assert check.flaw(None) is None
+    assert check.problem(None) is None
 
 
 def test_bad_values_are_found(check: ValueCheck) -> None:
-    passed = [value.decode() for value in BAD if check.flaw(value) is None]
+    passed = [value.decode() for value in BAD if check.problem(value) is None]
     assert [value for value in passed if not any(word in value for word in MILDER)] == []
     assert len(passed) < len(BAD) / 8
 
 
 def test_an_event_without_its_time_is_bad(check: ValueCheck) -> None:
-    assert check.flaw(b'{"id":"x"}') == "at, the event's time, is missing"
+    assert check.problem(b'{"id":"x"}') == "at, the event time, is missing"

@@ -10,7 +10,7 @@ from tests.unit.plan.world import pipeline
 
 from anabranch.cli.main import main
 from anabranch.contract.code import code_digest
-from anabranch.contract.code_store import CodeNotKeptError, CodeStore, KeptCodeChangedError
+from anabranch.contract.code_store import CodeNotStoredError, CodeStore, StoredCodeChangedError
 from anabranch.contract.load import load_pipelines
 from anabranch.project.load import load_project
 from anabranch.project.scaffold import plan_project, write_project
@@ -69,12 +69,12 @@ def test_sql_is_kept_too_and_how_events_are_read_is_part_of_it(folder: Path, sto
 
 
 def test_what_is_not_kept_or_not_told_apart_is_refused_with_the_way_to_keep_it(folder: Path, store: CodeStore) -> None:
-    with pytest.raises(CodeNotKeptError, match="kept are: none") as refused:
+    with pytest.raises(CodeNotStoredError, match="stored versions: none") as refused:
         store.load("a" * 64)
     assert "anabranch live keep orders --from FOLDER" in refused.value.remedy
     store.keep(folder, pipeline(folder))
     store.keep(folder, pipeline(folder, eventTime={"field": "_timestamp"}))
-    with pytest.raises(CodeNotKeptError, match="2 versions"):
+    with pytest.raises(CodeNotStoredError, match="2 versions"):
         store.find("")
 
 
@@ -95,7 +95,7 @@ def test_kept_files_that_were_changed_are_refused(folder: Path, store: CodeStore
             (place / "pipeline.json").write_text(text.replace('"ordered_at": "timestamp"', '"ordered_at": "string"'))
         case _:
             (place / "pipeline.json").write_text("{")
-    with pytest.raises(KeptCodeChangedError):
+    with pytest.raises(StoredCodeChangedError):
         store.load(digest)
 
 

@@ -39,13 +39,13 @@ def test_good(folder: Path, kind: str, key: str | None, target: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("kind", "key", "target", "words"),
     [
-        ("ordered", None, {"table": "shop.orders"}, "needs the keys of its rows"),
-        ("ordered", None, TARGET, "its columns must be said"),
-        ("ordered", None, {**DECLARED, "keys": ["customer"]}, "source.schema has none such"),
-        ("stateless", "order_id", TARGET, "are not deleted by their key"),
-        ("upsert", "order_id", {**TARGET, "keys": ["order_id", "rate"]}, "the row's whole key"),
-        ("upsert", "rate", {**TARGET, "keys": ["rate"]}, "can't be a record's key"),
-        ("upsert", "no such", TARGET, "not a column's name"),
+        ("ordered", None, {"table": "shop.orders"}, "needs target.keys"),
+        ("ordered", None, TARGET, "needs the table's columns"),
+        ("ordered", None, {**DECLARED, "keys": ["customer"]}, "not in source.schema"),
+        ("stateless", "order_id", TARGET, "has no deletions by key"),
+        ("upsert", "order_id", {**TARGET, "keys": ["order_id", "rate"]}, "the whole of target.keys"),
+        ("upsert", "rate", {**TARGET, "keys": ["rate"]}, "can't hold a record's key"),
+        ("upsert", "no such", TARGET, "not a column name"),
     ],
 )
 def test_bad(folder: Path, kind: str, key: str | None, target: dict[str, Any], words: str) -> None:

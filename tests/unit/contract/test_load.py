@@ -62,8 +62,8 @@ def test_a_contract_may_be_anywhere(shop: Path, tmp_path: Path) -> None:
 def test_two_pipelines_may_share_neither_name_nor_consumer_group(shop: Path) -> None:
     (shop / "pipelines" / "twin.yaml").write_text((shop / "pipelines" / "orders.yaml").read_text())
     assert [finding.split(":")[0] for finding in findings(shop)] == ["pipelines/twin.yaml"] * 2
-    assert "the name is taken by pipelines/orders.yaml" in findings(shop)[0]
-    assert "the consumer group is taken by pipelines/orders.yaml" in findings(shop)[1]
+    assert "pipelines/orders.yaml has the same name" in findings(shop)[0]
+    assert "pipelines/orders.yaml has the same consumer group" in findings(shop)[1]
 
 
 def test_a_link_to_a_file_outside_is_refused(shop: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_book_that_is_printed_can_be_edited_and_is_then_used(
     ("good", "bad", "words"),
     [
         ("currency: USD", "currency: dollars", "this is not a currency"),
-        ("dated: 2025-11-01", "dated: last year", "this is not a day"),
+        ("dated: 2025-11-01", "dated: last year", "this is not a date"),
         ("price: 0.01", "price: -1", "greater than or equal to 0"),
         ("price: 0.01", "price: cheap", "this must be a number"),
         ("coreHours:", "coreSeconds:", "unknown key"),

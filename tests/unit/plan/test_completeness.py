@@ -12,9 +12,18 @@ from statistics import median
 import pytest
 from tests.unit.plan.world import AXIS, JUNE, milliseconds
 
-from anabranch.plan.offsets.completeness import BRIDGED, FEW, Moments, Proof, Reading, missing, moments_of, reading_of
+from anabranch.plan.offsets.completeness import (
+    BRIDGED,
+    FEW,
+    MicrosRange,
+    Proof,
+    Reading,
+    missing,
+    moments_of,
+    reading_of,
+)
 from anabranch.plan.offsets.intervals import common, union, width, without
-from anabranch.plan.offsets.ranges import EndsBy, reach, timestamp_bounds
+from anabranch.plan.offsets.ranges import EndsBy, offsets_by_slack, timestamp_bounds
 from anabranch.plan.offsets.zone_spans import CELL, HOUR, ZoneSpan
 from anabranch.plan.offsets.zones import BLOCK, NO_MAP, EventGroup, PartitionZones, Zone, ZoneMap, combine, zones_of
 from anabranch.plan.ports import OffsetAtTime, PartitionFacts, SourceFacts, TimestampBounds
@@ -100,7 +109,7 @@ def zone_by_hand(log: Partition, start: int, end: int, *, fine: bool) -> Zone:
     return Zone(0, start, end, len(inside), 0, nulls, tuple(spans), None, None)
 
 
-def looked_up(zones: list[Zone], moments: Moments) -> PartitionZones | None:
+def looked_up(zones: list[Zone], moments: MicrosRange) -> PartitionZones | None:
     """As the lake answers: by the first and last event of each zone."""
     far = [
         z
@@ -121,7 +130,7 @@ def check(log: Partition, zones: list[Zone], live: int | None, hour: int, *, ord
     partitions = widen(HOURS, JUNE + timedelta(hours=hour), JUNE + timedelta(hours=hour + 1))
     moments, asked = moments_of(partitions), timestamp_bounds(partitions, SLACK, everything=False)
     facts = log.facts(asked)
-    by_slack = reach(facts, asked, SLACK, live)
+    by_slack = offsets_by_slack(facts, asked, SLACK, live)
     found = reading_of(facts, asked, SLACK, live, looked_up(zones, moments), moments)
     end = log.latest if live is None else min(live, log.latest)
     assert found.ranges == union(found.ranges), "disjoint, in order, neighbours joined"
@@ -138,7 +147,7 @@ def check(log: Partition, zones: list[Zone], live: int | None, hour: int, *, ord
     return found
 
 
-def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, int], moments: Moments) -> None:
+def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, int], moments: MicrosRange) -> None:
     """What is read is where a zone has an event of the range and no other rules it out, or what no zone counts; and a
     little that is between two ranges."""
     nowhere = union(
@@ -156,7 +165,7 @@ def require_little_in_vain(found: Reading, zones: list[Zone], slack: tuple[int, 
     assert by_slack or (zones and few)
 
 
-def touching(zone: Zone, moments: Moments) -> list[ZoneSpan]:
+def touching(zone: Zone, moments: MicrosRange) -> list[ZoneSpan]:
     return [span for span in zone.spans if span.low < moments.end and span.high >= moments.start]
 
 

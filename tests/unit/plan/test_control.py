@@ -57,11 +57,11 @@ def test_what_the_contract_names_is_taken_without_a_look(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("live", "promoted", "says"),
     [
-        ([LiveCodeUse(ALL, OLD, True), LiveCodeUse(ALL, NEW, True)], (), "2 versions"),
+        ([LiveCodeUse(ALL, OLD, True), LiveCodeUse(ALL, NEW, True)], (), "2 code versions"),
         ([LiveCodeUse({0: (0, 140)}, OLD, True)], (), "partition 0, offset 140"),
         ([], (), "partition 0"),
-        ([LiveCodeUse(ALL, None, True)], (), "don't say"),
-        ([LiveCodeUse(ALL, OLD, False)], (), "don't say"),
+        ([LiveCodeUse(ALL, None, True)], (), "do not record"),
+        ([LiveCodeUse(ALL, OLD, False)], (), "do not record"),
         ([LiveCodeUse(ALL, OLD, True)], ("run7",), "run7 was promoted"),
     ],
 )
@@ -77,11 +77,14 @@ def test_a_range_of_no_one_code_is_refused(
 @pytest.mark.parametrize(
     ("then", "says"),
     [
-        ({"source": {"topic": "other", "schema": {"order_id": "string", "ordered_at": "timestamp"}}}, "it read other"),
+        (
+            {"source": {"topic": "other", "schema": {"order_id": "string", "ordered_at": "timestamp"}}},
+            "its pipeline read other",
+        ),
         ({"target": {"table": "shop.orders", "keys": ["customer"]}}, "other keys"),
         ({"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "1m"}}, "class"),
         ({"eventTime": {"field": "_timestamp"}}, "event time"),
-        ({"lookups": {"rates": "shop.rates"}}, "other tables"),
+        ({"lookups": {"rates": "shop.rates"}}, "other lookup tables"),
     ],
 )
 def test_what_differs_for_another_reason_than_the_code_is_refused(
@@ -107,7 +110,7 @@ def test_a_replay_as_a_stream_has_no_control(world: World) -> None:
 def test_a_control_is_in_the_plan_its_hash_and_its_steps(plan: Plan) -> None:
     with_control = replace(plan, control=OLD)
     assert with_control.hash != plan.hash
-    assert "control" not in plan.document()
+    assert plan.document()["control"] is None
     assert read_plan(with_control.document()) == with_control
     steps = steps_of(with_control)
     assert [step for step in steps if not isinstance(step, MakeControlStaging | ControlSlice)] == list(steps_of(plan))
@@ -129,7 +132,7 @@ def test_a_control_reads_everything_once_more(world: World) -> None:
 def test_lookups_are_in_the_plan_and_its_hash(plan: Plan) -> None:
     pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
     assert len({plan.hash, pinned.hash, replace(plan, lookups={"rates": LookupPin("shop.rates", 8)}).hash}) == 3
-    assert "lookups" not in plan.document()
+    assert plan.document()["lookups"] == {}
     assert read_plan(pinned.document()) == pinned
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anabranch.contract.backfill import Schedule
-from anabranch.plan.forecast.deadline import missed, opening, too_early
+from anabranch.plan.forecast.deadline import current_slot, missed, too_early
 
 START = datetime(2025, 7, 1, 20, tzinfo=timezone.utc)
 DEADLINE = datetime(2025, 7, 2, 4, tzinfo=timezone.utc)
@@ -43,19 +43,19 @@ def test_a_retry_waits_for_the_same_hours_of_the_next_day_and_may_miss_those_too
     asked, first = window(onMiss="retry"), DEADLINE + MINUTE
     found = missed(asked, first, None)
     assert found is not None
-    assert found.next_opening is not None
-    assert (found.next_opening.start, found.next_opening.deadline) == (START + DAY, DEADLINE + DAY)
+    assert found.next_slot is not None
+    assert (found.next_slot.start, found.next_slot.deadline) == (START + DAY, DEADLINE + DAY)
     assert too_early(asked, first, first) == START + DAY
     assert too_early(asked, START + DAY, first) is None
     assert missed(asked, START + DAY, first) is None
     again = missed(asked, DEADLINE + DAY, first)
     assert again is not None
-    assert again.next_opening is not None
-    assert again.next_opening.deadline == DEADLINE + 2 * DAY
+    assert again.next_slot is not None
+    assert again.next_slot.deadline == DEADLINE + 2 * DAY
 
 
 def test_a_retry_that_is_noticed_days_later_waits_for_a_window_to_come() -> None:
-    found = opening(window(onMiss="retry"), DEADLINE + 3 * DAY + MINUTE)
+    found = current_slot(window(onMiss="retry"), DEADLINE + 3 * DAY + MINUTE)
     assert found is not None
     assert found.deadline == DEADLINE + 4 * DAY
 

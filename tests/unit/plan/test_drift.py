@@ -59,7 +59,7 @@ def test_a_lookup_that_is_gone_stops_the_run(plan: Plan) -> None:
     assert check_drift(pinned, NOW) == []
     [drift] = check_drift(pinned, replace(NOW, lookups_gone=frozenset({"rates"})))
     assert drift == LookupGone("rates", "shop.rates", 7)
-    with pytest.raises(LookupGoneError, match=r"snapshot 7 of shop\.rates"):
+    with pytest.raises(LookupGoneError, match=r"snapshot 7 of lookup rates \(shop\.rates\)"):
         require_no_drift(pinned, [drift])
 
 
@@ -90,7 +90,7 @@ def test_each_drift_is_found_alone_and_told(plan: Plan, now: ObservedInputs, exp
     assert check_drift(plan, now) == [expected]
     error = error_of(plan, expected)
     assert describe(expected) in error.what
-    assert "Production is as before" in error.state
+    assert "Production unchanged." in error.state
     assert error.remedy
     assert error.exit_code is ExitCode.CONFLICT
 
@@ -140,5 +140,5 @@ def test_what_a_verdict_rests_on_matters_at_every_stage(plan: Plan) -> None:
         assert [type(each) for each in drift_at(plan, changed, stage)] == [PipelineChanged, CheckFileChanged]
     with pytest.raises(CheckFileChangedError, match=r"check file checks/a\.sql has changed"):
         require_no_drift(plan, [CheckFileChanged("checks/a.sql", "a1", "a2")])
-    with pytest.raises(PipelineChangedError, match="class of the pipeline was"):
+    with pytest.raises(PipelineChangedError, match="class of the pipeline has changed"):
         require_no_drift(plan, [PipelineChanged("class", '"stateless"', '"upsert"')])

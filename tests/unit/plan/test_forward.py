@@ -58,7 +58,7 @@ def test_it_starts_from_the_newest_state_before_the_damage_and_ends_where_live_s
     assert (made.staging_base, made.replaced_range) == (Head("7"), None)
     assert StageFromSnapshot("shop.orders", Head("7")) in steps_of(made)
     assert read_plan(made.document()) == made
-    assert "all of it" in describe(steps_of(made)[0])
+    assert "lease all of" in describe(steps_of(made)[0])
 
 
 def test_with_no_state_it_starts_from_nothing(world: World) -> None:

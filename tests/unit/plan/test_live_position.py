@@ -81,7 +81,7 @@ def test_without_a_writer_every_window_is_closed_and_only_live_s_own_batches_are
 @pytest.mark.parametrize("given", CLASSES.values(), ids=CLASSES)
 def test_a_table_with_live_s_commits_has_a_live_writer(world: World, given: dict[str, Any]) -> None:
     ours = LiveHistory({0: 480, 1: 480}, 2, True, frozenset(), 0, watermark=milliseconds(JUNE) * 2)
-    with pytest.raises(LivePositionKnownError, match=r"2 snapshots of shop\.orders are live's"):
+    with pytest.raises(LivePositionKnownError, match=r"2 snapshots of shop\.orders are by live"):
         plan(world, ours, live="none", **given)
 
 

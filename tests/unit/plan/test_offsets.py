@@ -10,7 +10,7 @@ from tests.fixtures.properties import examples
 from tests.unit.plan.world import JUNE, Log, Record, milliseconds
 
 from anabranch.plan.offsets.completeness import missing, moments_of
-from anabranch.plan.offsets.ranges import EndsBy, reach, timestamp_bounds
+from anabranch.plan.offsets.ranges import EndsBy, offsets_by_slack, timestamp_bounds
 from anabranch.plan.offsets.zones import NO_MAP
 from anabranch.plan.ports import SourceFacts
 from anabranch.plan.target_range import EPOCH, Grain, TimeAxis, widen
@@ -60,7 +60,7 @@ def test_every_event_of_the_range_below_live_is_in_the_plan(
     asked = timestamp_bounds(partitions, slack, everything=False)
     position = None if live is None else min(live, len(log.records))
     # A reader saw some of the records after the end, or none; the plan must hold with whatever it saw.
-    found = reach(log.facts(asked, samples), asked, slack, position)
+    found = offsets_by_slack(log.facts(asked, samples), asked, slack, position)
     wanted = {at for at in in_range(log, partitions.start, partitions.end) if position is None or at < position}
     assert wanted <= set(range(found.start, found.end))
     assert found.start <= found.end
@@ -101,7 +101,7 @@ def reach_of(
 ) -> tuple[int, int, EndsBy]:
     """Of the first hour of June."""
     asked = timestamp_bounds(widen(AXIS, JUNE, JUNE + 60 * MINUTE), slack, everything=False)
-    found = reach(log.facts(asked, samples), asked, slack, live)
+    found = offsets_by_slack(log.facts(asked, samples), asked, slack, live)
     return found.start, found.end, found.by
 
 

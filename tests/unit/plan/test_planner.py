@@ -43,20 +43,20 @@ def test_a_range_is_widened_to_whole_partitions(world: World) -> None:
     asked = {"eventTime": {"from": "2025-06-01T13:00:00Z", "to": "2025-06-02T00:00:01Z"}}
     target = world.plan(LOGS, range=asked).plan.target
     assert (target.partitions.start, target.partitions.end) == (JUNE, JUNE + 2 * DAY)
-    assert target.asked_start == JUNE + 13 * HOUR
+    assert target.requested_start == JUNE + 13 * HOUR
 
 
 def test_everything_is_the_whole_topic(world: World) -> None:
     plan = world.plan(LOGS, range={"everything": True}).plan
     assert plan.source.ranges == {0: ((0, 480),), 1: ((0, 480),)}
-    assert plan.target.asked_start is None
+    assert plan.target.requested_start is None
 
 
 def test_windows_need_an_end_as_time_partitions_do(world: World) -> None:
     windowed = {"class": "windowed", "window": {"kind": "tumbling", "size": "1h", "lateness": "10m"}}
     error = refused(world, pipe=windowed, range={"eventTime": {"from": "2025-06-01T00:00:00Z"}})
     assert error.code == "plan.range-not-closed"
-    assert "computed whole" in error.what
+    assert "belongs to the partition" in error.what
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_range_without_records_is_refused(world: World) -> None:
 def test_a_range_that_live_has_not_written_yet_is_refused(world: World) -> None:
     error = refused(world, target={"live": live({0: 10, 1: 20})})
     assert error.code == "plan.empty-range"
-    assert "Live has not yet written" in error.what
+    assert "live has not yet written" in error.what
 
 
 def test_live_caps_each_partition(world: World) -> None:

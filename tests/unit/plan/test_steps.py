@@ -9,7 +9,7 @@ from tests.unit.plan.world import World, hourly
 from anabranch.plan.steps import (
     CatchUp,
     Close,
-    HoldRange,
+    LeaseRange,
     MakeStaging,
     PassGates,
     Promote,
@@ -27,7 +27,7 @@ from anabranch.runs.heads import Head
 def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> None:
     plan = world.plan([hourly(20)]).plan
     lease, gates, isolation, stage, *slices, validate, rehearse, catch_up, promote, close = steps_of(plan)
-    assert lease == HoldRange("shop.orders", plan.target.partitions)
+    assert lease == LeaseRange("shop.orders", plan.target.partitions)
     assert gates == PassGates(), "before anything is made"
     assert isolation == RecordIsolation(plan.source.topic)
     assert stage == MakeStaging("shop.orders", Head("7"), 2, 48)
@@ -42,8 +42,8 @@ def test_every_slice_is_a_step_and_the_rest_stands_around_them(world: World) -> 
 
 def test_every_step_can_be_told_in_one_line(world: World) -> None:
     words = [describe(step) for step in steps_of(world.plan([hourly(20)]).plan)]
-    assert words[0] == "hold shop.orders from 2025-06-01T00:00:00Z to 2025-06-03T00:00:00Z"
-    assert words[3] == "branch shop.orders from snapshot 7, the range removed (2 files with 48 rows)"
+    assert words[0] == "lease shop.orders from 2025-06-01T00:00:00Z to 2025-06-03T00:00:00Z"
+    assert words[3] == "branch shop.orders from snapshot 7 without the range (2 files with 48 rows)"
     assert words[4] == "replay slice s00000: 51 offsets (0: 119–170)"
     assert not any("\n" in line for line in words)
 
@@ -51,7 +51,7 @@ def test_every_step_can_be_told_in_one_line(world: World) -> None:
 def test_a_step_as_data_names_its_kind(world: World) -> None:
     documents = [document_of(step) for step in steps_of(world.plan([hourly(20)]).plan)]
     assert [each["step"] for each in documents] == [
-        "hold-range",
+        "lease-range",
         "gates",
         "isolation",
         "staging",
@@ -71,5 +71,5 @@ def test_the_contract_s_checks_are_named(world: World) -> None:
         "validation": {"notNull": ["order_id"], "queries": {"no-gaps": {"sql": "SELECT 1"}}},
     }
     checks = world.plan([hourly(20)], **asked).plan.checks
-    assert "100 rows, give or take 1%" in checks
+    assert "100 rows, within 1%" in checks
     assert {"unique: order_id", "not null: order_id", "query: no-gaps"} <= set(checks)

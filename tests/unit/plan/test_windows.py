@@ -22,7 +22,13 @@ from anabranch.plan.offsets.zones import NO_MAP, PartitionZones, Zone, ZoneMap
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.planner import Planned, make_plan
 from anabranch.plan.ports import LiveHistory, SourceFacts, TimestampBounds
-from anabranch.plan.strategies.event_windows import WindowsOpenError, first_touched, reading, require_closed, split
+from anabranch.plan.strategies.event_windows import (
+    WindowsOpenError,
+    events_needed,
+    first_touched,
+    require_closed,
+    split,
+)
 from anabranch.plan.target_range import EPOCH, Grain, PartitionRange, TimeAxis, widen
 from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, Commit, classify_range_commits
 from anabranch.runs.heads import Head
@@ -53,20 +59,20 @@ def test_fixed_windows_need_exactly_the_events_that_brute_force_finds(
     moment = JUNE + minute * MINUTE
     mine = windows_of(moment, size * MINUTE, slide * MINUTE)
     assert first_touched(declared, moment) == min(mine)
-    wanted = reading(declared, partitions)
+    wanted = events_needed(declared, partitions)
     if any(partitions.start <= start < partitions.end for start in mine):
         assert wanted.start <= moment < wanted.end
 
 
 def test_a_tumbling_window_of_an_hour_needs_no_event_beside_its_hour() -> None:
     partitions = widen(AXIS, JUNE, JUNE + 180 * MINUTE)
-    found = reading(window(kind="tumbling", size="1h"), partitions)
+    found = events_needed(window(kind="tumbling", size="1h"), partitions)
     assert (found.start, found.end) == (partitions.start, partitions.end)
 
 
 def test_a_session_needs_a_gap_before_and_its_longest_after() -> None:
     partitions = widen(AXIS, JUNE, JUNE + 60 * MINUTE)
-    found = reading(window(kind="session", gap="20m"), partitions)
+    found = events_needed(window(kind="session", gap="20m"), partitions)
     assert (found.start, found.end) == (JUNE - 20 * MINUTE, JUNE + (60 + 24 * 20) * MINUTE)
 
 
@@ -107,9 +113,9 @@ def planned(
         facts = {number: log.facts(wanted) for number, log in enumerate(logs)}
         return SourceFacts("shop.orders", "u1", facts, None, None)
 
-    span = reading(request.pipeline.spec.window, partitions)
+    span = events_needed(request.pipeline.spec.window, partitions)
     source = look(timestamp_bounds(span, request.slack, everything=False))
-    return make_plan(request, "c1", source, target, now=NOW_, zones=zones, offsets_per_slice=size, look=look)
+    return make_plan(request, "c1", source, target, now=NOW_, zones=zones, offsets_per_slice=size, measure=look)
 
 
 NOW_ = JUNE + timedelta(days=30)
@@ -156,7 +162,7 @@ def test_by_the_zone_map_slices_read_every_event_of_their_windows_however_late(
     world: World, drawn: list[list[tuple[int, int]]], size: int, block: int, holes: int
 ) -> None:
     logs = [_log(records) for records in drawn]
-    span = reading(window(**WINDOW), widen(AXIS, JUNE, JUNE + timedelta(days=2)))
+    span = events_needed(window(**WINDOW), widen(AXIS, JUNE, JUNE + timedelta(days=2)))
     known = {}
     for number, log in enumerate(logs):
         zones = [zone for at, zone in enumerate(_zones(number, log, block), start=1) if at % (holes + 1)]
@@ -181,7 +187,7 @@ def test_a_slice_reads_late_events_where_they_stand_and_not_all_that_is_between(
     records = [Record(milliseconds(moment), moment) for moment in days]
     records[-1] = Record(records[-1].timestamp, JUNE + 3 * MINUTE)
     log = Log([*records, *(Record(records[-1].timestamp, days[-1]) for _ in range(9000))])
-    span = reading(window(**WINDOW), widen(AXIS, JUNE, JUNE + timedelta(days=2)))
+    span = events_needed(window(**WINDOW), widen(AXIS, JUNE, JUNE + timedelta(days=2)))
     known = looked_up(_zones(0, log, 100), moments_of(span))
     assert known is not None
     plan = planned(world, [log], JUNE + timedelta(days=30), 300, ZoneMap({0: known})).plan
@@ -209,7 +215,7 @@ def test_windows_that_live_has_not_closed_are_refused(world: World) -> None:
         planned(world, logs, JUNE + timedelta(days=2))
     request = world.request(pipe={"class": "windowed", "window": WINDOW})
     silent = LiveHistory({0: 9}, 1, True, frozenset(), 0, watermark=None)
-    with pytest.raises(WindowsOpenError, match="no commit of live"):
+    with pytest.raises(WindowsOpenError, match="is not recorded by any commit"):
         require_closed(request, world.target(request, live=silent))
 
 

@@ -112,7 +112,7 @@ def test_by_reference_no_command_prints_it(secretive: Path) -> None:
 def test_inline_it_is_refused_and_not_repeated_even_with_debug(secretive: Path) -> None:
     (secretive / "anabranch.yaml").write_text(re.sub(r"\$\{env:(S\d)\}", rf"{CANARY}-\1", FIELDS))
     printed = run(secretive, "check", "-o", "json")
-    assert printed.count("by reference only") >= len(REFERENCES)
+    assert printed.count("must be a reference") >= len(REFERENCES)
     debugged = run(secretive, "--debug", "check", "-o", "json")
     assert "Traceback" in debugged
     assert CANARY not in printed + debugged

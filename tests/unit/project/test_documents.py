@@ -44,11 +44,11 @@ def refused(path: Path) -> str:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    assert "no such file. Write: the path of one that is there" in refused(tmp_path / "nothing.yaml")
-    assert "no such file. Write: `anabranch init DIR`" in refused(tmp_path / "anabranch.yaml")
+    assert "the file does not exist. Write: the path of an existing file" in refused(tmp_path / "nothing.yaml")
+    assert "the file does not exist. Write: `anabranch init DIR`" in refused(tmp_path / "anabranch.yaml")
     assert "a folder" in refused(tmp_path)
     os.mkfifo(tmp_path / "pipe.yaml")  # opening one without a writer would wait for ever
-    assert "not an ordinary file" in refused(tmp_path / "pipe.yaml")
+    assert "not a regular file" in refused(tmp_path / "pipe.yaml")
 
 
 def test_a_file_above_the_limit_is_refused_and_one_at_the_limit_is_read(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def test_flag_over_environment_over_file_chooses_the_context(shop: Path) -> None
 
 
 def test_an_unknown_context_names_where_it_was_asked_for(shop: Path) -> None:
-    assert "--context: there is no context 'prd' in anabranch.yaml. Write: prod" in refused(shop, {}, "prd")
-    assert "ANABRANCH_CONTEXT: there is no context" in refused(shop, {"ANABRANCH_CONTEXT": "staging"})
+    assert "--context: anabranch.yaml has no context 'prd'. Write: prod" in refused(shop, {}, "prd")
+    assert "ANABRANCH_CONTEXT: anabranch.yaml has no context" in refused(shop, {"ANABRANCH_CONTEXT": "staging"})
 
 
 def test_the_environment_goes_before_the_file_and_the_file_before_the_default(shop: Path) -> None:
@@ -85,12 +85,12 @@ def test_gates_are_enforced_by_default_except_where_kafka_is_embedded(shop: Path
 def test_who_has_to_agree_is_not_decided_by_whoever_types_the_command(shop: Path, variable: str) -> None:
     words = refused(shop, {variable: "false"}, "prod")
     assert f"{variable}: " in words
-    assert "can't be set by the environment" in words
+    assert "can't be set by an environment variable" in words
 
 
 def test_a_bad_variable_is_named_instead_of_a_line(shop: Path) -> None:
     words = refused(shop, {"ANABRANCH_KAFKA__BOOTSTRAP": "no-port"})
-    assert "ANABRANCH_KAFKA__BOOTSTRAP: kafka.bootstrap: a broker is written as host:port" in words
+    assert "ANABRANCH_KAFKA__BOOTSTRAP: kafka.bootstrap: a broker must be host:port" in words
 
 
 def test_a_secret_in_a_variable_is_refused_and_not_repeated(shop: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_secret_in_a_variable_is_refused_and_not_repeated(shop: Path) -> None:
 )
 def test_a_variable_that_sets_nothing_is_refused_by_name(shop: Path, variable: str, write: str) -> None:
     words = refused(shop, {variable: "canary"})
-    assert f"{variable}: this variable" in words
+    assert f"{variable}: this environment variable" in words
     assert f"Write: {write}" in words
     assert "canary" not in words
 

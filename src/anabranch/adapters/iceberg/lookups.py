@@ -38,7 +38,7 @@ class IcebergLookups:
             )
         return LookupPin(table, snapshot)
 
-    def is_kept(self, pin: LookupPin) -> bool:
+    def is_retained(self, pin: LookupPin) -> bool:
         table = self._load(pin.table)
         return table is not None and table.snapshot_by_id(pin.snapshot) is not None
 

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType
 
 from anabranch.adapters.iceberg.zone_files import FEWEST_SMALL, compact, expire, small_files
-from anabranch.plan.offsets.completeness import Moments
+from anabranch.plan.offsets.completeness import MicrosRange
 from anabranch.plan.offsets.intervals import Intervals, union
 from anabranch.plan.offsets.zone_spans import ZoneSpan
 from anabranch.plan.offsets.zones import PartitionZones, Zone, ZoneMap, combine
@@ -91,7 +91,7 @@ class IcebergZones:
             _with_offsets(self._load_or_create()).append(rows)
             self._compact_if_needed()
 
-    def look(self, key: MapKey, moments: Moments) -> ZoneMap:
+    def look(self, key: MapKey, moments: MicrosRange) -> ZoneMap:
         """The map for one range of event time; empty if there is no table or no zone of this key."""
         table = self._load()
         if table is None or table.current_snapshot() is None:
@@ -172,7 +172,7 @@ def _of(key: MapKey) -> str:
     return f"topic == '{key.topic}' and reading == '{key.reading}'"
 
 
-def _may_hold(bounds: pa.Table, moments: Moments) -> pa.ChunkedArray:
+def _may_hold(bounds: pa.Table, moments: MicrosRange) -> pa.ChunkedArray:
     held = pc.and_(pc.less(bounds["min_event"], moments.end), pc.greater_equal(bounds["max_event"], moments.start))
     return pc.fill_null(held, False)  # no event time: in no range
 

@@ -1,19 +1,24 @@
-"""The calls that give another result each time they are made, and what to write instead."""
+"""Non-deterministic calls, and what to write instead."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-CLOCK = "`run.clock` (in SQL `_timestamp`): when the broker took the record, the same live and in a replay"
-CHANCE = "`run.random('name')` (in SQL `xxhash64('name', _partition, _offset)`): the same for an event each time"
-IDENTITY = "`run.uuid('name')` (in SQL `md5(concat_ws('/', _topic, _partition, _offset))`): the same for an event"
-PLACE = "`_partition` and `_offset`, which say where an event stands for good"
-ORDER = "an order that the data itself gives, such as `array_sort`"
+CLOCK = "`run.clock` (in SQL `_timestamp`): the record's broker timestamp, the same live and in a replay"
+CHANCE = (
+    "`run.random('name')` (in SQL `xxhash64('name', _partition, _offset)`): the same value for an event in every run"
+)
+IDENTITY = (
+    "`run.uuid('name')` (in SQL `md5(concat_ws('/', _topic, _partition, _offset))`): "
+    "the same value for an event in every run"
+)
+PLACE = "`_partition` and `_offset`, which never change for an event"
+ORDER = "an order by the data itself, such as `array_sort`"
 LOOKUP = (
     "`lookups: {name: database.table}` in the pipeline and `run.lookup('name')` (in SQL the view `name`): a plan "
     "pins the table's snapshot"
 )
-SAMPLING = "a filter on `run.random('name')`: which events it takes is then the same each time"
+SAMPLING = "a filter on `run.random('name')`: it selects the same events in every run"
 
 SQL: dict[str, str] = {
     **dict.fromkeys(
@@ -28,19 +33,19 @@ SQL: dict[str, str] = {
 """By the function's name in SQL, which is also its name in pyspark.sql.functions."""
 
 SQL_WORDS = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp"})
-"""Functions that SQL also takes without brackets."""
+"""Functions that SQL also accepts without parentheses."""
 
 ONLY_WITHOUT_ARGUMENTS = frozenset({"unix_timestamp"})
-"""With an argument they turn a moment that they are given, and are harmless."""
+"""With an argument they convert a given time, which is deterministic."""
 
 METHODS = {"sample": SAMPLING, "sampleBy": SAMPLING, "randomSplit": SAMPLING, "table": LOOKUP}
 """Of a DataFrame or a session."""
 
 READERS = {"read": LOOKUP, "readStream": LOOKUP}
-"""What a session reads by: `spark.read.parquet(…)`."""
+"""Attributes by which a session reads: `spark.read.parquet(…)`."""
 
 TABLE = "table"
-"""What reading a table by its own name is called, in SQL too."""
+"""The name for reading a table by its own name, in Python and in SQL."""
 
 PYTHON: dict[str, str] = {
     **dict.fromkeys(
@@ -54,15 +59,15 @@ PYTHON: dict[str, str] = {
     **dict.fromkeys(("random", "secrets", "numpy.random", "os.urandom"), CHANCE),
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4"), IDENTITY),
 }
-"""By dotted name; a module means everything in it."""
+"""By dotted name; a module stands for everything in it."""
 
 NAMES = frozenset((*SQL, *METHODS, *READERS, *PYTHON))
-"""What a pipeline may allow, by name."""
+"""The names that `transform.allow` accepts."""
 
 
 @dataclass(frozen=True)
 class Unpinned:
-    """One place in a transform where the same events may give other rows."""
+    """One non-deterministic call in a transform: there, the same events may give other rows."""
 
     file: str
     line: int

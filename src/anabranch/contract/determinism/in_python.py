@@ -1,4 +1,4 @@
-"""Finds unpinned calls in a module by its syntax tree: nothing of it is run."""
+"""Finds non-deterministic calls in a Python module by its syntax tree; the module is not run."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _BY_NAME = frozenset({"call_function", "call_udf", "getattr"})
 
 
 def find_in_python(source: bytes, file: str) -> Iterator[Unpinned]:
-    """In the order of the file, each place once."""
+    """The calls in the order of the file, each place once."""
     tree = ast.parse(source, filename=file)
     names, starred = _imports(tree)
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     bare = starred - own
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    found: dict[tuple[int, str], Unpinned] = {}
+    calls: dict[tuple[int, str], Unpinned] = {}
     for node in ast.walk(tree):
         for each in _at(node, file, names, bare, called.get(id(node))):
-            found.setdefault((each.line, each.name), each)
-    yield from sorted(found.values(), key=lambda each: each.line)
+            calls.setdefault((each.line, each.name), each)
+    yield from sorted(calls.values(), key=lambda each: each.line)
 
 
 def _at(node: ast.AST, file: str, names: dict[str, str], bare: set[str], call: ast.Call | None) -> Iterator[Unpinned]:
     if isinstance(node, ast.Name | ast.Attribute):
         dotted = _dotted(node, names, bare)
         yield from _known(dotted, file, node.lineno, call)
-        # Without a call, `.sample` may be anything's; as one, it is hardly ever anything else's.
+        # `.sample` as an attribute may belong to any object; called, it is nearly always a DataFrame's.
         if isinstance(node, ast.Attribute) and call is not None and node.attr in METHODS:
             yield Unpinned(file, node.lineno, node.attr, METHODS[node.attr])
-        # `spark.read.parquet`: a reader is gone on from, where a file's `read()` is called.
+        # `spark.read.parquet` has an attribute after `read`; a file's `read()` is called.
         base = node.value if isinstance(node, ast.Attribute) else None
         if isinstance(base, ast.Attribute) and base.attr in READERS:
             yield Unpinned(file, node.lineno, base.attr, READERS[base.attr])
@@ -68,7 +68,7 @@ def _in_arguments(call: ast.Call, file: str) -> Iterator[Unpinned]:
 
 
 def _imports(tree: ast.AST) -> tuple[dict[str, str], set[str]]:
-    """What each imported name stands for, and the names that `from pyspark.sql.functions import *` brings in."""
+    """The dotted name behind each imported name, and the names that `from pyspark.sql.functions import *` binds."""
     names: dict[str, str] = {}
     starred: set[str] = set()
     for node in ast.walk(tree):
@@ -86,7 +86,7 @@ def _imports(tree: ast.AST) -> tuple[dict[str, str], set[str]]:
 
 
 def _dotted(node: ast.expr, names: dict[str, str], bare: set[str]) -> str:
-    """The full name that an expression stands for; empty if it is none."""
+    """The full dotted name of an expression; empty if it has none."""
     if isinstance(node, ast.Name):
         return names.get(node.id) or (f"{FUNCTIONS}.{node.id}" if node.id in bare else "")
     if isinstance(node, ast.Attribute):

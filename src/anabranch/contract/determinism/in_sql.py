@@ -1,4 +1,4 @@
-"""Finds unpinned calls in SQL by its tokens: what stands in comments, text and quoted names is none."""
+"""Finds non-deterministic calls in SQL by its tokens; comments, string literals and quoted names are skipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TYPED = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
-_SPOKEN = frozenset({"now", "today", "yesterday", "tomorrow"})
+_NOW_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def find_in_sql(text: str, file: str, *, line: int = 1, columns: frozenset[str] 
         name = token.text.lower()
         if token.kind != "word" or before.text == ".":
             continue
-        if name in _TYPED and after.kind == "text" and _spoken(after.text):
+        if name in _TYPED and after.kind == "text" and _is_now(after.text):
             yield Unpinned(file, token.line, "now", CLOCK)
         elif name in SQL and after.text == "(":
             if beyond.text == ")" or name not in ONLY_WITHOUT_ARGUMENTS:
@@ -55,12 +55,12 @@ def find_in_sql(text: str, file: str, *, line: int = 1, columns: frozenset[str] 
             yield Unpinned(file, token.line, name, SQL[name])
 
 
-def _spoken(text: str) -> bool:
-    """`TIMESTAMP 'now'` is the moment of the query."""
-    return text.strip("rR").strip("'\"").strip().lower() in _SPOKEN
+def _is_now(text: str) -> bool:
+    """`TIMESTAMP 'now'` is the time of the query."""
+    return text.strip("rR").strip("'\"").strip().lower() in _NOW_WORDS
 
 
 def _tokens(text: str, line: int) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup != "skip":
-            yield _Token(str(found.lastgroup), found[0], line + text.count("\n", 0, found.start()))
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "skip":
+            yield _Token(str(match.lastgroup), match[0], line + text.count("\n", 0, match.start()))

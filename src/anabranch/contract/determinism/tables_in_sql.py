@@ -25,7 +25,7 @@ class Token(Protocol):
 
 
 class _Level:
-    """What is known between two brackets: whether a query has begun, and whether its FROM goes on."""
+    """The state within one pair of parentheses: inside a query, and inside its FROM clause."""
 
     def __init__(self) -> None:
         self.query = False
@@ -33,7 +33,7 @@ class _Level:
 
 
 def tables_read(tokens: Sequence[Token]) -> Iterator[Token]:
-    """The token after which such a name begins. `EXTRACT(day FROM e.at)` and `IS DISTINCT FROM e.x` read none."""
+    """The token before each such name. `EXTRACT(day FROM e.at)` and `IS DISTINCT FROM e.x` read no table."""
     levels = [_Level()]
     for at, token in enumerate(tokens):
         level, word = levels[-1], token.text.lower() if token.kind == "word" else token.text
@@ -51,7 +51,7 @@ def tables_read(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _is_dotted(tokens: Sequence[Token], at: int) -> bool:
-    """A word and a dot; of a quoted name only the dot is left."""
+    """A word and a dot. Quoted names were skipped, so only their dot remains."""
     return _is(tokens, at, ".") or (at < len(tokens) and tokens[at].kind == "word" and _is(tokens, at + 1, "."))
 
 

@@ -1,4 +1,4 @@
-"""Finds the unpinned calls of a pipeline's transform, in every file of the project that it imports."""
+"""Finds the non-deterministic calls of a pipeline's transform, in every file of the project that it imports."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class UnreadableModuleError(AnabranchError):
 
 
 def find_unpinned(folder: Path, pipeline: Pipeline) -> tuple[Unpinned, ...]:
-    """Every place where the same events may give other rows, allowed or not. Reads files and runs none."""
+    """Every non-deterministic call, allowed or not. Reads files and runs none of them."""
     transform = pipeline.spec.transform
     if transform.sql is not None:
         columns = frozenset(name.lower() for name in pipeline.spec.source.columns)
         text = (folder / transform.sql).read_text(encoding="utf-8")
         return tuple(find_in_sql(text, transform.sql, columns=columns))
     return tuple(
-        found
-        for file, source in reached_modules(folder, (transform.python or "").split(":")[0]).items()
-        for found in find_in_python(source, file.relative_to(folder).as_posix())
+        call
+        for file, source in imported_modules(folder, (transform.python or "").split(":")[0]).items()
+        for call in find_in_python(source, file.relative_to(folder).as_posix())
     )
 
 
-def reached_modules(folder: Path, module: str) -> dict[Path, bytes]:
+def imported_modules(folder: Path, module: str) -> dict[Path, bytes]:
     """The module's file and every file of the project that it imports, with their contents.
 
-    Raises UnreadableModuleError where one is not valid Python.
+    Raises UnreadableModuleError if one of them is not valid Python.
     """
     modules: dict[Path, bytes] = {}
-    _reach(folder, module, modules)
+    _collect(folder, module, modules)
     return modules
 
 
-def _reach(folder: Path, module: str, modules: dict[Path, bytes]) -> None:
-    """The module's file and those of its own top folder that it imports, in the order in which they are met."""
+def _collect(folder: Path, module: str, modules: dict[Path, bytes]) -> None:
+    """Add the module's file and those of its own top folder that it imports, in import order."""
     top = module.split(".")[0]
     file = _file(folder, module)
     if file is None or file in modules:
@@ -51,10 +51,10 @@ def _reach(folder: Path, module: str, modules: dict[Path, bytes]) -> None:
     modules[file] = source = file.read_bytes()
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     if package and package != module:
-        _reach(folder, package, modules)
+        _collect(folder, package, modules)
     for name in _imported(_parsed(source, file.relative_to(folder).as_posix()), package):
         if name.split(".")[0] == top:
-            _reach(folder, name, modules)
+            _collect(folder, name, modules)
 
 
 def _parsed(source: bytes, file: str) -> ast.AST:
@@ -63,9 +63,9 @@ def _parsed(source: bytes, file: str) -> ast.AST:
     except (SyntaxError, ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UnreadableModuleError(
-            f"{file}{line} is not valid Python, and the transform imports it.",
+            f"{file}{line}, which the transform imports, is not valid Python: {error}.",
             state=NOTHING_CHANGED,
-            hint="mend that file",
+            hint=f"correct {file}",
             file=file,
         ) from error
 
@@ -84,6 +84,6 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _file(folder: Path, module: str) -> Path | None:
-    place = folder.joinpath(*module.split("."))
-    candidates = (place / "__init__.py", place.with_name(f"{place.name}.py"))
+    base = folder.joinpath(*module.split("."))
+    candidates = (base / "__init__.py", base.with_name(f"{base.name}.py"))
     return next((path for path in candidates if path.is_file()), None)

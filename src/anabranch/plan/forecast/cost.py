@@ -1,4 +1,4 @@
-"""What a backfill costs: what it uses, priced by the book, meter by meter. Pure."""
+"""The cost of a backfill: its usage by meter, at the prices of the book. Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from anabranch.contract.price_book import Assumptions, MeterPrice, PriceBook
 from anabranch.plan.forecast.estimates import Estimates
-from anabranch.plan.forecast.rehearsed import Rehearsed, lanes_of
+from anabranch.plan.forecast.rehearsed import Rehearsed, variants_of
 from anabranch.plan.plan import Plan
 
 GIB = 1 << 30
 REQUESTS_PER_COMMIT = 4
-"""A commit writes the table's metadata, a list of manifests and a manifest, and moves the pointer."""
+"""A commit writes metadata, a manifest list and a manifest, and moves the catalog's pointer."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Data files of a part of the table."""
+    """Number and size of data files in a part of the table."""
 
     files: int
     bytes: int
@@ -26,7 +26,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Metered:
-    """What a backfill uses, as the meters count."""
+    """The usage of a backfill, by meter."""
 
     broker_bytes: int = 0
     storage_bytes: int = 0
@@ -52,7 +52,7 @@ class Line:
 
     @property
     def over(self) -> bool:
-        """Whether its owner has to be told."""
+        """Whether the amount exceeds the threshold."""
         return self.amount > self.threshold
 
     def document(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Bill:
     lines: tuple[Line, ...]
     currency: str
     book: str
-    """Which price book, and of which day."""
+    """Name and date of the price book."""
 
     @property
     def amount(self) -> float:
@@ -101,25 +101,25 @@ def _line(meter: str, quantity: float, unit: str, price: MeterPrice) -> Line:
 
 def expected_usage(
     plan: Plan,
-    outlook: Estimates,
+    estimates: Estimates,
     rehearsed: Rehearsed | None,
     stored: Stored,
     assume: Assumptions,
     cores: int,
     bytes_per_second: int | None,
 ) -> Metered | None:
-    """Of replay and one validation; None: neither the cluster nor a rehearsal says how much is to be read.
+    """The usage of a replay and one validation; None if neither cluster nor rehearsal tells the bytes to read.
 
-    `stored` is what the range has now, and staging is taken to become as large. Cores are paid for while a replay
-    rests to keep to the contract's rate.
+    `stored` is the range's files now; staging is assumed to become as large. Cores are paid for also while a replay
+    waits to stay within the contract's rate.
     """
-    lanes = lanes_of(plan)
+    lanes = variants_of(plan)
     if rehearsed is not None:
-        size = round(outlook.offsets * rehearsed.bytes_per_record) * lanes
+        size = round(estimates.offsets * rehearsed.bytes_per_record) * lanes
         replay = lanes * rehearsed.replay_seconds(plan.slices, bytes_per_second) * rehearsed.cores
         validation = plan.target.rows / 1e6 * rehearsed.validate_seconds_per_million_rows * rehearsed.cores
-    elif outlook.bytes is not None:
-        size = outlook.bytes * lanes
+    elif estimates.bytes is not None:
+        size = estimates.bytes * lanes
         paced = size / bytes_per_second * cores if bytes_per_second else 0.0
         replay = max(size / assume.bytes_per_core_second, paced)
         validation = 2 * stored.bytes / assume.bytes_per_core_second
@@ -138,7 +138,7 @@ def expected_usage(
 def used(
     bytes_read: int, seconds: float, cores: int, commits: int, staged: Stored, base: Stored, validations: int
 ) -> Metered:
-    """What a run has used so far: by its ledgers and timings, and the files that it has written and compared."""
+    """The usage of a run so far, by its ledgers, timings and files."""
     return Metered(
         broker_bytes=bytes_read,
         storage_bytes=validations * (staged.bytes + base.bytes),
@@ -148,7 +148,7 @@ def used(
 
 
 def alert_words(lines: Iterable[Line], currency: str) -> list[str]:
-    """For whoever is at the terminal, and for the record."""
+    """One line per alert, for the terminal and the audit log."""
     return [
         f"{line.meter}: {line.amount:,.2f} {currency}, more than {line.threshold:,.2f}; {line.owner}: {line.alert}"
         for line in lines

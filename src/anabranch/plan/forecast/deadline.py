@@ -1,4 +1,4 @@
-"""When a backfill may run, and what is to be done once its deadline has passed: the contract's own choice. Pure."""
+"""When a backfill may run, and what the contract demands once its deadline has passed. Pure."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ OnMiss = Literal["pause", "retry", "scaleOut", "rollback"]
 
 
 @dataclass(frozen=True)
-class Opening:
-    """The schedule that counts now: the contract's, or the same hours of a later day once a miss was put off."""
+class TimeSlot:
+    """The time slot in effect: the contract's, or the same hours of a later day after a retried miss."""
 
     start: datetime | None
     deadline: datetime
 
 
-def opening(schedule: Schedule, put_off_at: datetime | None) -> Opening | None:
-    """None: there is no deadline. With `retry`, a miss moves it by whole days, to the first that ends later."""
+def current_slot(schedule: Schedule, missed_at: datetime | None) -> TimeSlot | None:
+    """The slot in effect; None without a deadline. With `retry`, a miss at `missed_at` moves it by whole days to the
+    first slot that ends later."""
     if schedule.deadline is None:
         return None
-    if schedule.on_miss != "retry" or put_off_at is None:
-        return Opening(schedule.start_after, schedule.deadline)
-    days = max(1, (put_off_at - schedule.deadline) // A_DAY + 1)
+    if schedule.on_miss != "retry" or missed_at is None:
+        return TimeSlot(schedule.start_after, schedule.deadline)
+    days = max(1, (missed_at - schedule.deadline) // A_DAY + 1)
     start = schedule.start_after and schedule.start_after + days * A_DAY
-    return Opening(start, schedule.deadline + days * A_DAY)
+    return TimeSlot(start, schedule.deadline + days * A_DAY)
 
 
 @dataclass(frozen=True)
 class Miss:
     choice: OnMiss
     deadline: datetime
-    next_opening: Opening | None = None
+    next_slot: TimeSlot | None = None
     """Of `retry`."""
 
     def document(self) -> dict[str, Any]:
-        following = self.next_opening
+        following = self.next_slot
         return {
             "choice": self.choice,
             "deadline": format_moment(self.deadline),
@@ -50,23 +51,23 @@ class Miss:
 
 
 def missed(schedule: Schedule | None, now: datetime, answered: datetime | None) -> Miss | None:
-    """What to carry out now. `answered` is when a miss was last put on record.
+    """The missed deadline to act on now; None if there is none. `answered` is when a miss was last recorded.
 
-    It is answered once: whoever goes on after that has been told, and goes on. One that was put off may be missed
-    again, and is put off again.
+    A miss is acted on once, so that a user can continue the run afterwards. With `retry`, the next slot can be missed
+    again.
     """
     if schedule is None or schedule.deadline is None:
         return None
-    counts = opening(schedule, answered)
-    if counts is None or now < counts.deadline or (answered is not None and schedule.on_miss != "retry"):
+    slot = current_slot(schedule, answered)
+    if slot is None or now < slot.deadline or (answered is not None and schedule.on_miss != "retry"):
         return None
-    return Miss(schedule.on_miss, counts.deadline, opening(schedule, now) if schedule.on_miss == "retry" else None)
+    return Miss(schedule.on_miss, slot.deadline, current_slot(schedule, now) if schedule.on_miss == "retry" else None)
 
 
 def too_early(schedule: Schedule | None, now: datetime, answered: datetime | None) -> datetime | None:
-    """When it may begin or go on, if that is still to come."""
+    """When the run may start or continue, if that is in the future."""
     if schedule is None:
         return None
-    counts = opening(schedule, answered)
-    start = schedule.start_after if counts is None else counts.start
+    slot = current_slot(schedule, answered)
+    start = schedule.start_after if slot is None else slot.start
     return start if start is not None and now < start else None

@@ -1,4 +1,4 @@
-"""How things look for a plan at this moment: sizes, retention, cautions. Shown beside the plan, never hashed."""
+"""Estimates for a plan at this moment: sizes, retention, warnings. Displayed beside the plan, never hashed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from anabranch.project.quantities import format_duration, format_moment
 _FAR_AHEAD_MS = (FAR_AHEAD - EPOCH) // timedelta(milliseconds=1)
 LEAST_HEADROOM = timedelta(hours=1)
 HEADROOM_PER_DURATION = 4
-"""Retention should leave several times as long as the replay takes: it may have to be paused or retried."""
+"""Retention should leave several times the replay's duration, for pauses and retries."""
 
 
 @dataclass(frozen=True)
 class PlanWarning:
-    """Something that does not forbid the plan and should be known before it runs."""
+    """A condition that does not forbid the plan and should be known before the run."""
 
     code: str
     words: str
@@ -32,7 +32,7 @@ class PlanWarning:
 
 @dataclass(frozen=True)
 class MapUse:
-    """What the zone map was worth for this plan."""
+    """How much the zone map contributes to this plan."""
 
     of_interest: int
     """Offsets to choose from."""
@@ -65,15 +65,15 @@ class MapUse:
 @dataclass(frozen=True)
 class Estimates:
     offsets: int
-    """At most so many records: with transactions or compaction there are fewer."""
+    """Upper bound of records; transactions and compaction leave fewer."""
     bytes: int | None
-    """Estimated from the partitions' size on disk; None: the cluster did not say."""
+    """Estimated from the partitions' size on disk; None: the cluster did not report it."""
     duration: timedelta | None
-    """Of reading at the contract's rate; None: the contract has none, or the size is not known."""
+    """Reading time at the contract's rate; None: the contract has no rate, or the size is unknown."""
     settings: TopicSettings | None
     transactional: bool | None
     headroom: timedelta | None
-    """Until retention may reach the first record of the range; None: never, or not known."""
+    """Time until retention may delete the first record of the range; None: never, or unknown."""
     ends: Mapping[int, EndsBy]
     map: MapUse
     cautions: tuple[PlanWarning, ...]
@@ -112,15 +112,15 @@ def estimate_plan(
     size = _bytes(source, used)
     budget = request.backfill.spec.budget
     rate = None if budget is None else budget.bytes_per_second
-    times = 1 if request.backfill.spec.control is None else 2  # a control reads the same once more
+    times = 1 if request.backfill.spec.control is None else 2  # a control reads the same offsets again
     duration = None if size is None or rate is None else timedelta(seconds=round(times * size / rate, 1))
     headroom = _headroom(source, used, now)
     cautions = (
-        *_of_the_topic(request, source, used),
-        *_of_the_map(request, readings, zones),
-        *_of_retention(source, headroom, duration, now),
-        *_of_the_range(request, target, now),
-        *_of_the_schedule(request, duration, now),
+        *_topic_warnings(request, source, used),
+        *_map_warnings(request, readings, zones),
+        *_retention_warnings(source, headroom, duration, now),
+        *_range_warnings(request, target, now),
+        *_schedule_warnings(request, duration, now),
     )
     return Estimates(
         offsets=sum(width(each.ranges) for each in used.values()),
@@ -152,7 +152,7 @@ def _bytes(source: SourceFacts, used: Mapping[int, Reading]) -> int | None:
 
 
 def _headroom(source: SourceFacts, used: Mapping[int, Reading], now: datetime) -> timedelta | None:
-    """By the first record's own timestamp. Segments go as a whole and later, so this is never too hopeful."""
+    """By the first record's own timestamp. Segments are deleted later, as a whole, so this is a lower bound."""
     settings = source.settings
     if settings is None or settings.retention_ms is None:
         return None
@@ -162,31 +162,33 @@ def _headroom(source: SourceFacts, used: Mapping[int, Reading], now: datetime) -
 
 
 def _first_in_range(facts: PartitionFacts, reading: Reading) -> int | None:
-    found = facts.at_start or facts.first
-    by_time = None if found is None or reading.proof is Proof.MAP else found.timestamp
-    # A producer may have written any number; no record is held to be older than 1970 or younger than the year 9999.
+    candidate = facts.at_start or facts.first
+    by_time = None if candidate is None or reading.proof is Proof.MAP else candidate.timestamp
+    # A producer may have written any number, so it is limited to 1970 through 9999.
     by_zones = None if reading.oldest is None else min(max(0, reading.oldest), _FAR_AHEAD_MS)
     return min((each for each in (by_zones, by_time) if each is not None), default=None)
 
 
-def _of_the_topic(request: BackfillRequest, source: SourceFacts, used: Mapping[int, Reading]) -> Iterator[PlanWarning]:
+def _topic_warnings(
+    request: BackfillRequest, source: SourceFacts, used: Mapping[int, Reading]
+) -> Iterator[PlanWarning]:
     if source.compacted and not request.strategy.whole_table:
         yield PlanWarning(
             "compacted",
-            f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
-            "and rows that live once made of them will not come back",
+            f"{source.topic} is compacted: events replaced by a later one of the same key are deleted, "
+            "and the rows that live wrote from them will be missing",
         )
     if source.settings is None:
         yield PlanWarning(
             "settings-unknown",
-            f"the cluster does not show the settings of {source.topic}: compaction and retention are not known",
+            f"the settings of {source.topic} can't be read: compaction and retention are unknown",
         )
     doubtful = [number for number, each in used.items() if each.by is EndsBy.DOUBT]
     if doubtful:
         yield PlanWarning(
             "timestamps-out-of-order",
-            f"timestamps of partition {', '.join(map(str, doubtful))} run backwards by more than the slack, carry the "
-            "time of a transaction, or could not be read: it is read to its end, which takes longer and loses nothing",
+            f"timestamps of partition {', '.join(map(str, doubtful))} run backwards by more than the slack, are "
+            "those of a transaction marker, or could not be read: the partition is read to its end",
         )
     held_back = sum(facts.high_watermark - facts.latest for facts in source.partitions.values())
     if held_back:
@@ -195,30 +197,31 @@ def _of_the_topic(request: BackfillRequest, source: SourceFacts, used: Mapping[i
         )
 
 
-def _of_the_map(request: BackfillRequest, readings: Mapping[int, Reading], zones: ZoneMap) -> Iterator[PlanWarning]:
+def _map_warnings(request: BackfillRequest, readings: Mapping[int, Reading], zones: ZoneMap) -> Iterator[PlanWarning]:
     build = f"`anabranch zones build {request.pipeline.metadata.name}`"
     partly = [number for number, each in sorted(readings.items()) if each.proof is Proof.BOTH]
     declared = [number for number, each in sorted(readings.items()) if each.proof is Proof.SLACK]
     if zones.other and declared:
         yield PlanWarning(
             "zone-map-of-another-reading",
-            "the zone map was made of a former topic of this name, or by other source.schema or eventTime settings, "
-            f"and is not used: {build} makes it anew",
+            "the zone map belongs to a former topic of this name, or to other source.schema or eventTime settings, "
+            f"and is not used: {build} builds it again",
         )
     elif partly or (zones.partitions and declared):
         yield PlanWarning(
             "zone-map-incomplete",
-            f"zones don't count all offsets of partition {', '.join(map(str, sorted((*partly, *declared))))}: what is "
-            f"left out there is left out by the slack, which is declared and not proven; {build} fills the map",
+            f"the zone map does not cover all offsets of partition "
+            f"{', '.join(map(str, sorted((*partly, *declared))))}: "
+            f"there, offsets are excluded by the slack, which is declared and not proven; {build} completes the map",
         )
 
 
-def _of_retention(
+def _retention_warnings(
     source: SourceFacts, headroom: timedelta | None, duration: timedelta | None, now: datetime
 ) -> Iterator[PlanWarning]:
     enough = max(LEAST_HEADROOM, HEADROOM_PER_DURATION * (duration or timedelta()))
     if headroom is not None and headroom < enough:
-        left = "any moment now" if headroom <= timedelta() else f"from {format_moment(now + headroom)} on"
+        left = "at any time" if headroom <= timedelta() else f"from {format_moment(now + headroom)}"
         yield PlanWarning(
             "retention-near",
             f"retention may delete the first records of the range {left}: run it now, or raise retention.ms first",
@@ -226,14 +229,15 @@ def _of_retention(
     if source.settings is not None and source.settings.retention_bytes is not None:
         yield PlanWarning(
             "retention-by-size",
-            f"{source.topic} is also limited by size (retention.bytes): how long its records stay depends on traffic",
+            f"{source.topic} is also limited by size (retention.bytes): how long records are retained depends on "
+            "traffic",
         )
 
 
-def _of_the_range(request: BackfillRequest, target: TargetFacts, now: datetime) -> Iterator[PlanWarning]:
+def _range_warnings(request: BackfillRequest, target: TargetFacts, now: datetime) -> Iterator[PlanWarning]:
     partitions, field = target.partitions, request.pipeline.spec.event_time.field
     if isinstance(partitions, WholeTable):
-        yield from _of_merging(request, target)
+        yield from _merge_warnings(request, target)
         return
     axis = partitions.axis
     if request.pipeline.spec.window is None and axis.column.lower() != field.lower():
@@ -245,40 +249,41 @@ def _of_the_range(request: BackfillRequest, target: TargetFacts, now: datetime) 
     if not request.everything and partitions.end > now:
         yield PlanWarning(
             "range-not-over",
-            f"the range reaches to {format_moment(partitions.end)}, which is still to come: "
-            "what live writes into it meanwhile is kept",
+            f"the range ends in the future, at {format_moment(partitions.end)}: rows that live writes into it during "
+            "the "
+            "backfill are kept",
         )
-    yield from _of_writers(request, target)
+    yield from _writer_warnings(request, target)
 
 
-def _of_merging(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
-    """Of replaying the whole table from a state of it."""
+def _merge_warnings(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
+    """Warnings for a replay of the whole table from a former snapshot."""
     if request.end is not None:
         yield PlanWarning(
             "merged-to-live",
-            f"what came after {format_moment(request.end)} is replayed too, by the same code, up to where live stands: "
-            "a row is the last event of its key, whenever that was",
+            f"events after {format_moment(request.end)} are replayed too, with the same code, up to live's position: "
+            "a row is the last event of its key, at any time",
         )
-    yield from _of_writers(request, target)
+    yield from _writer_warnings(request, target)
 
 
-def _of_writers(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
+def _writer_warnings(request: BackfillRequest, target: TargetFacts) -> Iterator[PlanWarning]:
     if request.no_live_writer:
         yield PlanWarning(
             "no-live-writer",
-            f"the contract says that nothing else writes to {target.table}: the topic is read to its end, and "
-            f"promotion is refused if anything else commits after base snapshot {target.base}. A writer that starts "
-            "after the promotion must begin at the end offsets of this plan: it would commit earlier records twice",
+            f"the contract says that no other writer commits to {target.table}: the topic is read to its end, and "
+            f"promotion is refused if another writer commits after base snapshot {target.base}. A writer started after "
+            "the promotion must begin at the end offsets of this plan, or it commits earlier records twice",
         )
     if target.live.foreign:
         yield PlanWarning(
             "foreign-commits",
-            f"{target.live.foreign} commits of {target.table} don't say whose they are: "
-            "rows of the range that did not come from the topic will be gone",
+            f"{target.live.foreign} commits of {target.table} are by an unknown writer: "
+            "rows of the range that did not come from the topic will be removed",
         )
 
 
-def _of_the_schedule(request: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
+def _schedule_warnings(request: BackfillRequest, duration: timedelta | None, now: datetime) -> Iterator[PlanWarning]:
     schedule = request.backfill.spec.schedule
     if schedule is None or schedule.deadline is None or duration is None:
         return
@@ -286,6 +291,6 @@ def _of_the_schedule(request: BackfillRequest, duration: timedelta | None, now: 
     if begin + duration > schedule.deadline:
         yield PlanWarning(
             "deadline-near",
-            f"reading alone takes {format_duration(duration) or '0s'} at the contract's rate, "
-            f"and the deadline is {format_moment(schedule.deadline)}",
+            f"reading alone takes {format_duration(duration) or '0s'} at the contract's rate and ends after the "
+            f"deadline {format_moment(schedule.deadline)}",
         )

@@ -1,4 +1,4 @@
-"""What a rehearsal has measured, as frozen values: what windows and costs are told from. Pure."""
+"""The measurements of a rehearsal, from which durations and costs are estimated. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 
 KIND = "rehearsal"
-"""Of its evidence; `gates/binding.py` says what that counts for."""
+"""Kind of its evidence; see `gates/binding.py` for what it is bound to."""
 STAGES = ("broker", "network", "decode", "transform", "write", "commit")
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How long a slice takes: so long whatever it holds, and so long for each record."""
+    """Duration of a slice as a line: a constant part, and a part per record."""
 
     slice_seconds: float
     record_seconds: float
@@ -27,9 +27,9 @@ class Fit:
 
 
 def fit(timed: Sequence[tuple[int, float]]) -> Fit:
-    """The straight line through (records, seconds). Where it would fall, or begin below nothing, the mean rate.
+    """The least-squares line through (records, seconds); the mean rate if slope or constant would be negative.
 
-    Slices of two sizes at least should be given: from one size nobody can tell what a slice takes however small.
+    Needs slices of at least two sizes: with one size the constant part is unknown.
     """
     records, seconds = fmean(each for each, _ in timed), fmean(each for _, each in timed)
     spread = sum((each - records) ** 2 for each, _ in timed)
@@ -42,7 +42,7 @@ def fit(timed: Sequence[tuple[int, float]]) -> Fit:
 @dataclass(frozen=True)
 class Rehearsed:
     records_per_second: float
-    """In slices of the size that was rehearsed, with all that a slice takes."""
+    """In slices of the rehearsed size, including the constant part."""
     bytes_per_second: float
     validate_seconds_per_million_rows: float
     promote_seconds: float
@@ -52,26 +52,26 @@ class Rehearsed:
     live_lag_without: int | None
     live_latency_with: float | None
     live_latency_without: float | None
-    """The worst seen while the replay read, and while it rested; None: live was not there, or nothing came."""
+    """Maximum while the replay read, and while it paused; None: live did not run, or no record arrived."""
     bottleneck: str
     records: int
     bytes: int
     slice_seconds: float
     record_seconds: float
     arrivals_per_second: float
-    """What came into the topic meanwhile."""
+    """Records produced to the topic per second during the rehearsal."""
     cores: int
     stages: Mapping[str, float]
     """Seconds of one slice, by stage."""
     bytes_per_second_limit: int | None
-    """The contract's limit, to which the rehearsal was held; None: it has none."""
+    """The contract's limit, applied to the rehearsal; None: no limit."""
 
     @property
     def bytes_per_record(self) -> float:
         return self.bytes / max(1, self.records)
 
     def replay_seconds(self, slices: Sequence[Slice], bytes_per_second: int | None) -> float:
-        """Of these slices; those that the contract's rate slows down take as long as their bytes at that rate."""
+        """Duration of these slices, each at least as long as its bytes take at the contract's rate."""
         line = Fit(self.slice_seconds, self.record_seconds)
         return sum(max(line.seconds(each.width), self._paced(each.width, bytes_per_second)) for each in slices)
 
@@ -83,16 +83,16 @@ class Rehearsed:
         return asdict(self)
 
 
-def read_rehearsed(found: Mapping[str, Any]) -> Rehearsed:
+def read_rehearsed(document: Mapping[str, Any]) -> Rehearsed:
     """The reverse of `Rehearsed.document`."""
-    return Rehearsed(**{each.name: found[each.name] for each in fields(Rehearsed)})
+    return Rehearsed(**{each.name: document[each.name] for each in fields(Rehearsed)})
 
 
-def lanes_of(plan: Plan) -> int:
-    """How often each slice is replayed: once more by a control."""
+def variants_of(plan: Plan) -> int:
+    """How often each slice is replayed: twice with a control."""
     return 1 if plan.control is None else 2
 
 
 def bottleneck(stages: Mapping[str, float]) -> str:
-    """Where a slice spends most of its time."""
+    """The stage that takes most of a slice's time."""
     return max(STAGES, key=lambda stage: stages[stage])

@@ -1,4 +1,4 @@
-"""Whether a backfill fits its schedule: how long each part takes, by what a rehearsal has measured. Pure."""
+"""Whether a backfill fits its schedule: the duration of each part, by the rehearsal's measurements. Pure."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from anabranch.contract.backfill import Schedule
 from anabranch.contract.pipeline import Live
 from anabranch.plan.forecast.deadline import OnMiss
 from anabranch.plan.forecast.estimates import PlanWarning
-from anabranch.plan.forecast.rehearsed import Rehearsed, lanes_of
+from anabranch.plan.forecast.rehearsed import Rehearsed, variants_of
 from anabranch.plan.plan import Plan
 from anabranch.plan.target_range import FAR_AHEAD, PartitionRange
 from anabranch.project.quantities import format_duration, format_moment
 
 LEAST_MULTIPLE = 10
-"""A replay should be so many times faster than the time that it replays, or it hardly ever catches up."""
+"""Minimum speed of a replay in multiples of real time; a slower one hardly catches up."""
 A_YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """By what was rehearsed."""
+    """Durations and end of a backfill, by the last rehearsal."""
 
     begin: datetime
     replay: timedelta
     validate: timedelta
     promote: timedelta
     catch_up: timedelta
-    """Replaying what comes meanwhile, where that has to be replayed too."""
+    """Replaying records that arrive during the backfill, where they belong to the range."""
     rollback: timedelta
-    """The way back, should it be needed; not part of the total."""
+    """Duration of a rollback; not part of the total."""
     deadline: datetime | None
     on_miss: OnMiss | None
     multiple: float | None
-    """Of real time: so much faster than it took to happen. None: the range has no two ends."""
+    """Speed in multiples of real time. None: the range has no two ends."""
     headroom: float | None
-    """How many times faster the replay reads than records come in; None: none came."""
+    """Replay rate over arrival rate; None: no record arrived."""
     cautions: tuple[PlanWarning, ...] = ()
 
     @property
@@ -76,14 +76,14 @@ def forecast(
     bytes_per_second: int | None,
     now: datetime,
 ) -> Forecast:
-    replay = lanes_of(plan) * rehearsed.replay_seconds(plan.slices, bytes_per_second)
+    replay = variants_of(plan) * rehearsed.replay_seconds(plan.slices, bytes_per_second)
     validate = plan.target.rows / 1e6 * rehearsed.validate_seconds_per_million_rows
     rate = sum(each.width for each in plan.slices) / replay if replay else 0.0
     arrivals = rehearsed.arrivals_per_second
     catch_up = _catch_up(plan, replay + validate, arrivals, rate, now)
     deadline = None if schedule is None else schedule.deadline
     span = _span(plan, now)
-    found = Forecast(
+    forecast_ = Forecast(
         begin=now if schedule is None else max(now, schedule.start_after or now),
         replay=timedelta(seconds=replay),
         validate=timedelta(seconds=validate),
@@ -95,11 +95,11 @@ def forecast(
         multiple=None if span is None or not replay else span.total_seconds() / replay,
         headroom=rate / arrivals if arrivals else None,
     )
-    return _with_cautions(found, rehearsed, limits)
+    return _with_cautions(forecast_, rehearsed, limits)
 
 
 def _catch_up(plan: Plan, seconds: float, arrivals: float, rate: float, now: datetime) -> float:
-    """What comes while the rest goes on, and while that is caught up with. Nothing into a range that is over."""
+    """Seconds to replay records that arrive meanwhile; 0 for a range in the past."""
     part = plan.target.partitions
     if not arrivals or (isinstance(part, PartitionRange) and part.end <= now):
         return 0.0
@@ -109,37 +109,40 @@ def _catch_up(plan: Plan, seconds: float, arrivals: float, rate: float, now: dat
 
 
 def _span(plan: Plan, now: datetime) -> timedelta | None:
-    part, asked = plan.target.partitions, plan.target.asked_start
+    part, start = plan.target.partitions, plan.target.requested_start
     if isinstance(part, PartitionRange):
         return None if part.end >= FAR_AHEAD else min(part.end, max(now, part.start)) - part.start
-    return None if asked is None or asked >= now else now - asked
+    return None if start is None or start >= now else now - start
 
 
-def _with_cautions(found: Forecast, rehearsed: Rehearsed, limits: Live) -> Forecast:
-    return replace(found, cautions=tuple(_cautions(found, rehearsed, limits)))
+def _with_cautions(forecast_: Forecast, rehearsed: Rehearsed, limits: Live) -> Forecast:
+    return replace(forecast_, cautions=tuple(_cautions(forecast_, rehearsed, limits)))
 
 
-def _cautions(found: Forecast, rehearsed: Rehearsed, limits: Live) -> Iterator[PlanWarning]:
-    if found.deadline is not None and not found.in_time:
+def _cautions(forecast_: Forecast, rehearsed: Rehearsed, limits: Live) -> Iterator[PlanWarning]:
+    if forecast_.deadline is not None and not forecast_.in_time:
         yield PlanWarning(
             "deadline-missed",
-            f"it ends about {format_moment(found.finish)}, after the deadline {format_moment(found.deadline)}: "
-            f"then `{found.on_miss}` is carried out",
+            f"the backfill ends about {format_moment(forecast_.finish)}, after the deadline "
+            f"{format_moment(forecast_.deadline)}: onMiss `{forecast_.on_miss}` then applies",
         )
-    if found.multiple is not None and found.multiple < LEAST_MULTIPLE:
+    if forecast_.multiple is not None and forecast_.multiple < LEAST_MULTIPLE:
         yield PlanWarning(
             "slow-replay",
-            f"the replay is only {found.multiple:.1f} times as fast as real time, and should be {LEAST_MULTIPLE}: "
-            f"{rehearsed.bottleneck} takes most of it",
+            f"the replay runs at {forecast_.multiple:.1f} times real time, below the recommended {LEAST_MULTIPLE}: "
+            f"most of its time is spent in {rehearsed.bottleneck}",
         )
-    if found.headroom is not None and found.headroom <= 1:
-        yield PlanWarning("never-caught-up", "records come in faster than they are replayed")
+    if forecast_.headroom is not None and forecast_.headroom <= 1:
+        yield PlanWarning("never-caught-up", "records arrive faster than they are replayed")
     lag, latency = rehearsed.live_lag_with, rehearsed.live_latency_with
     if limits.max_lag_records is not None and lag is not None and lag > limits.max_lag_records:
         yield PlanWarning(
-            "live-lag", f"live was {lag:,} records behind beside the replay, and may be {limits.max_lag_records:,}"
+            "live-lag",
+            f"live lagged by {lag:,} records during the rehearsal, above live.maxLagRecords {limits.max_lag_records:,}",
         )
     if limits.max_latency is not None and latency is not None and latency > limits.max_latency.total_seconds():
         yield PlanWarning(
-            "live-latency", f"an event took live {latency:.0f} s, and may take {format_duration(limits.max_latency)}"
+            "live-latency",
+            f"live took {latency:.0f} s per event during the rehearsal, above live.maxLatency "
+            f"{format_duration(limits.max_latency)}",
         )

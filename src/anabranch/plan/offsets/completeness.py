@@ -1,7 +1,7 @@
-"""Which offsets of a partition hold every event of the range: by its zones where there are any, else by timestamps.
+"""Which offsets of a partition contain every event of the range: by its zones, else by timestamps.
 
-An offset is left out only if a zone counts it and has no event of the range, or if no zone counts it and the slack
-leaves it out. What a zone says is proven, whatever the lateness; what the slack says is declared by the pipeline.
+An offset is excluded only if a zone covers it and has no event of the range, or if no zone covers it and the slack
+excludes it. Zones are proof, whatever the lateness; the slack is a declaration of the pipeline.
 """
 
 from __future__ import annotations
@@ -12,36 +12,35 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.offsets.intervals import Interval, Intervals, bridged, common, union, width, without
-from anabranch.plan.offsets.ranges import EndsBy, MissingOffsets, may_be_lost, reach
+from anabranch.plan.offsets.ranges import EndsBy, MissingOffsets, may_be_lost, offsets_by_slack
 from anabranch.plan.offsets.zone_spans import CELL
 from anabranch.plan.offsets.zones import BLOCK, PartitionZones, Zone, ZoneMap
 from anabranch.plan.ports import PartitionFacts, SourceFacts, TimestampBounds
-from anabranch.plan.target_range import EPOCH, FAR_AHEAD, TargetPart, WholeTable
+from anabranch.plan.target_range import EPOCH, FAR_AHEAD, EventSpan, TargetPart, WholeTable
 
 FEW = 10
-"""Offsets that no zone counts are read whole, and so need no slack, while they are this part of what is read anyway."""
+"""Offsets that no zone covers are all read, and need no slack, up to this fraction of what is read anyway."""
 BRIDGED = 20
-"""What is between two ranges is read too while all of that is this part of what is read, or no more than a cell: a
-range is a slice of its own, which costs more than reading a few records in vain."""
+"""Gaps between ranges are read too, up to this fraction of what is read, or one cell: each range is a separate slice,
+which costs more than reading a few records in vain."""
 
 
 class Proof(str, Enum):
-    """What it rests on that no event of the range is left out."""
+    """Why no event of the range is excluded."""
 
     MAP = "map"
-    """Zones, however late an event is. What no zone counts is read whole."""
+    """Zones, however late an event is. Offsets that no zone covers are all read."""
     SLACK = "slack"
     """The topic's timestamps, and the slack that the pipeline declares."""
     BOTH = "both"
-    """Zones; for offsets that no zone counts, the slack."""
+    """Zones; for offsets that no zone covers, the slack."""
     WHOLE = "whole"
-    """Nothing is left out."""
+    """Nothing is excluded."""
 
 
 @dataclass(frozen=True)
-class Moments:
+class MicrosRange:
     """The range in microseconds since 1970: [start, end)."""
 
     start: int
@@ -50,48 +49,48 @@ class Moments:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of one partition, and why that is enough."""
+    """What is read of one partition, and why that is complete."""
 
     ranges: Intervals
     by: EndsBy
     proof: Proof
     of_interest: int
-    """Offsets from the first that is there to the last that live has written."""
+    """Number of offsets from the first retained one to live's position."""
     uncounted: int
-    """Of these, how many no zone counts."""
+    """Of these, how many no zone covers."""
     records: int
-    """That are read where zones count, as many as there are at these offsets on the average."""
+    """Records read where zones cover the offsets, by average density."""
     in_range: int
     """Of these, how many may be in the range."""
     oldest: int | None
-    """The oldest of the broker's timestamps (ms) in these zones."""
+    """The oldest broker timestamp (ms) in these zones."""
     possible: bool
-    """Whether there may be an event of the range anywhere in the partition, also behind where live stands."""
+    """Whether the partition may contain an event of the range, also after live's position."""
 
 
-def moments_of(part: TargetPart | EventSpan) -> Moments:
+def moments_of(part: TargetPart | EventSpan) -> MicrosRange:
     if isinstance(part, WholeTable):
-        return Moments(_micros(part.since or EPOCH), _micros(FAR_AHEAD))
-    return Moments(_micros(part.start), _micros(part.end))
+        return MicrosRange(_micros(part.since or EPOCH), _micros(FAR_AHEAD))
+    return MicrosRange(_micros(part.start), _micros(part.end))
 
 
 def reading_of(
     facts: PartitionFacts,
-    asked: TimestampBounds,
+    bounds: TimestampBounds,
     slack: timedelta,
     live: int | None,
     known: PartitionZones | None,
-    moments: Moments,
+    moments: MicrosRange,
     *,
     whole: bool | None = None,
 ) -> Reading:
-    """What to read of one partition. `live` is where live stood at the base; None: not known.
+    """What to read of one partition. `live` is live's position at the base; None: unknown.
 
-    `whole` is whether to read all that no zone counts; None: while that is little.
+    `whole`: whether to read all offsets that no zone covers; None: if they are few.
     """
-    by_slack = reach(facts, asked, slack, live)
+    by_slack = offsets_by_slack(facts, bounds, slack, live)
     interest = union([(facts.earliest, facts.latest if live is None else min(live, facts.latest))])
-    touched, held, ruled_out = _sorted_out(known, moments)
+    touched, held, ruled_out = _match_zones(known, moments)
     needed = common(interest, held)
     uncounted = without(without(interest, ruled_out), needed)
     declared = common(uncounted, union([(by_slack.start, by_slack.end)]))
@@ -99,7 +98,7 @@ def reading_of(
         whole = known is not None and width(uncounted) <= max(BLOCK, width(needed) // FEW)
     wanted = union((*needed, *(uncounted if whole else declared)))
     ranges = bridged(wanted, max(CELL, width(wanted) // BRIDGED))
-    proof = _proof(asked, counted=width(interest) > width(uncounted), proven=whole or not uncounted)
+    proof = _proof(bounds, counted=width(interest) > width(uncounted), proven=whole or not uncounted)
     in_use = _overlapping(touched, needed)
     in_range = sum(span.count for zone in in_use for span in zone.touched(moments.start, moments.end))
     return Reading(
@@ -117,21 +116,21 @@ def reading_of(
 
 def missing(
     source: SourceFacts,
-    asked: TimestampBounds,
+    bounds: TimestampBounds,
     slack: timedelta,
     live: Mapping[int, int],
     zones: ZoneMap,
-    moments: Moments,
+    moments: MicrosRange,
 ) -> Iterator[MissingOffsets]:
-    """Partitions that have lost records of which nobody can say that they were outside the range.
+    """Partitions that have lost records which may have been in the range.
 
-    A partition that live has never read has no rows in the table, so nothing that counts was lost there.
+    A partition that live has never read has no rows in the table, so nothing relevant was lost there.
     """
     for number, facts in sorted(source.partitions.items()):
         if facts.earliest == 0 or live.get(number) == 0:
             continue
         gone = ((0, facts.earliest),)
-        touched, held, ruled_out = _sorted_out(zones.partitions.get(number), moments)
+        touched, held, ruled_out = _match_zones(zones.partitions.get(number), moments)
         unknown = without(without(gone, ruled_out), held)
         lost = [
             span.high
@@ -139,7 +138,7 @@ def missing(
             for span in zone.touched(moments.start, moments.end)
             if span.start < facts.earliest
         ]
-        declared = bool(unknown) and may_be_lost(facts, asked, slack)
+        declared = bool(unknown) and may_be_lost(facts, bounds, slack)
         if declared or lost:
             yield MissingOffsets(
                 number,
@@ -150,10 +149,10 @@ def missing(
             )
 
 
-def _sorted_out(known: PartitionZones | None, moments: Moments) -> tuple[list[Zone], Intervals, Intervals]:
-    """The zones that may hold an event of the range, the offsets where, and those at which some zone has none.
+def _match_zones(known: PartitionZones | None, moments: MicrosRange) -> tuple[list[Zone], Intervals, Intervals]:
+    """The zones that may contain an event of the range, the offsets where, and the offsets that some zone rules out.
 
-    What one zone rules out is ruled out, though another one that counts it too is less exact.
+    An offset that one zone rules out is excluded even if a less exact zone covers it too.
     """
     if known is None:
         return [], (), ()
@@ -171,25 +170,25 @@ def _sorted_out(known: PartitionZones | None, moments: Moments) -> tuple[list[Zo
 
 
 def _records(zones: list[Zone], ranges: Intervals) -> int:
-    """How many records of these zones are at these offsets, if they are spread evenly."""
+    """The number of records of these zones at these offsets, assuming an even distribution."""
     counted = union((zone.start, zone.end) for zone in zones)
     density = sum(zone.count for zone in zones) / max(1, width(counted))
     return round(density * width(common(counted, ranges)))
 
 
 def _overlapping(zones: Iterable[Zone], offsets: Intervals) -> list[Zone]:
-    """The zones with any of these offsets; of zones that repeat each other, one."""
-    starts, found, counted = [start for start, _ in offsets], [], 0
+    """The zones that overlap these offsets; one of each set of duplicates."""
+    starts, overlapping, counted = [start for start, _ in offsets], [], 0
     for zone in sorted(zones, key=lambda each: (each.start, -each.end)):
         at = bisect_left(starts, zone.end) - 1
         if at >= 0 and offsets[at][1] > zone.start and zone.end > counted:
-            found.append(zone)
+            overlapping.append(zone)
             counted = zone.end
-    return found
+    return overlapping
 
 
-def _proof(asked: TimestampBounds, *, counted: bool, proven: bool) -> Proof:
-    if asked.start is None and asked.end is None:
+def _proof(bounds: TimestampBounds, *, counted: bool, proven: bool) -> Proof:
+    if bounds.start is None and bounds.end is None:
         return Proof.WHOLE
     if proven:
         return Proof.MAP if counted else Proof.WHOLE

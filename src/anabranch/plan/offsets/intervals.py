@@ -1,4 +1,4 @@
-"""Offsets of one partition as disjoint intervals [start, end) in order: joined, and taken from each other."""
+"""Set operations on the offsets of one partition, as sorted disjoint intervals [start, end)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Intervals = tuple[Interval, ...]
 
 
 def union(intervals: Iterable[Interval]) -> Intervals:
-    """All of them together; neighbours become one, empty ones are dropped."""
+    """Their union; adjacent intervals are merged, empty ones dropped."""
     joined: list[Interval] = []
     for start, end in sorted(intervals):
         if start >= end:
@@ -23,24 +23,24 @@ def union(intervals: Iterable[Interval]) -> Intervals:
 
 
 def without(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
-    """What of `these` is not in `those`. Both disjoint and in order."""
+    """`these` minus `those`. Both must be sorted and disjoint."""
     return tuple(_without(these, those))
 
 
 def common(these: Sequence[Interval], those: Sequence[Interval]) -> Intervals:
-    """What is in both."""
+    """Their intersection."""
     return without(these, without(these, those))
 
 
 def fewer(intervals: Sequence[Interval], most: int) -> Intervals:
-    """At most so many, over the same and what is between them: the smallest gaps are closed first."""
+    """At most `most` intervals that cover these: the smallest gaps are closed first."""
     gaps = sorted((after[0] - before[1], before[1]) for before, after in pairwise(intervals))
     closed = gaps[: max(0, len(intervals) - most)]
     return union((*intervals, *((start, start + wide) for wide, start in closed)))
 
 
 def bridged(intervals: Sequence[Interval], most: int) -> Intervals:
-    """The same with gaps closed, the smallest first, as far as these have no more than so many offsets together."""
+    """The intervals with gaps closed, smallest first, up to `most` added offsets in total."""
     gaps = sorted((after[0] - before[1], before[1]) for before, after in pairwise(intervals))
     wide = accumulate(gap for gap, _ in gaps)
     closed = [(start, start + gap) for (gap, start), total in zip(gaps, wide, strict=True) if total <= most]

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.ports import PartitionFacts, TimestampBounds
-from anabranch.plan.target_range import EPOCH, TargetPart, WholeTable
+from anabranch.plan.target_range import EPOCH, EventSpan, TargetPart, WholeTable
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -34,20 +33,20 @@ class EndsBy(str, Enum):
     TIME = "time"
     """No later event can be in the range."""
     LIVE = "live"
-    """What comes after it, live had not written at the base."""
+    """Live's position at the base."""
     LOG = "log"
     """The partition ends there."""
     DOUBT = "doubt"
-    """The timestamps are not in the order that the slack promises, so the partition is read to its end."""
+    """Timestamps violate the declared slack, so the partition is read to its end."""
     MAP = "map"
-    """No zone behind it holds an event of the range."""
+    """No later zone contains an event of the range."""
     CLOSED = "closed"
     """Live had closed every window of the range there."""
 
 
 @dataclass(frozen=True)
-class Reach:
-    """The offsets [start, end) of one partition that hold every event of the range which the table may hold."""
+class OffsetRange:
+    """Offsets [start, end) of one partition that contain every event of the range which live has written."""
 
     start: int
     end: int
@@ -56,17 +55,17 @@ class Reach:
 
 @dataclass(frozen=True)
 class MissingOffsets:
-    """Records of a partition that are gone and may have been in the range."""
+    """Deleted records of a partition that may have been in the range."""
 
     partition: int
     before: int
-    """The first offset that is still there."""
+    """The first retained offset."""
     kept_from: int | None
-    """The timestamp (ms) of the first record still there; None: there is none."""
+    """The timestamp (ms) of the first retained record; None: there is none."""
     declared: bool = True
-    """Whether timestamps and the slack leave open that it was in the range."""
+    """Whether the range is possible by timestamps and slack."""
     lost_until: int | None = None
-    """The last moment (µs) of the range that zones name for what is gone; None: they name none."""
+    """The last event time (µs) in the range among the deleted records, by zones; None: no zone has one."""
 
 
 def timestamp_bounds(partitions: TargetPart | EventSpan, slack: timedelta, *, everything: bool) -> TimestampBounds:
@@ -78,24 +77,24 @@ def timestamp_bounds(partitions: TargetPart | EventSpan, slack: timedelta, *, ev
     return TimestampBounds(max(0, _floor(partitions.start - slack)), _ceiling(partitions.end + 2 * slack))
 
 
-def reach(facts: PartitionFacts, asked: TimestampBounds, slack: timedelta, live: int | None) -> Reach:
-    """How far to read one partition. `live` is where live stood at the base; None: not known."""
-    start = _start(facts, asked)
-    end, by = _end(facts, asked, slack)
+def offsets_by_slack(facts: PartitionFacts, bounds: TimestampBounds, slack: timedelta, live: int | None) -> OffsetRange:
+    """The offsets to read by timestamps and slack. `live` is live's position at the base; None: unknown."""
+    start = _start(facts, bounds)
+    end, by = _end(facts, bounds, slack)
     if live is not None and live < end:
         end, by = live, EndsBy.LIVE
-    return Reach(start, max(start, end), by)
+    return OffsetRange(start, max(start, end), by)
 
 
-def may_be_lost(facts: PartitionFacts, asked: TimestampBounds, slack: timedelta) -> bool:
-    """Whether a record that is gone may have been in the range, by timestamps: its own may be up to the slack above
-    that of the first one kept."""
+def may_be_lost(facts: PartitionFacts, bounds: TimestampBounds, slack: timedelta) -> bool:
+    """Whether a deleted record may have been in the range, by timestamps: its own may exceed that of the first
+    retained record by up to the slack."""
     kept_from = None if facts.first is None else facts.first.timestamp
-    return asked.start is None or kept_from is None or kept_from + slack // _MILLISECOND >= asked.start
+    return bounds.start is None or kept_from is None or kept_from + slack // _MILLISECOND >= bounds.start
 
 
 def earliest_start(gone: MissingOffsets, slack: timedelta) -> datetime | None:
-    """The first `from` that could still be replayed, as far as this partition goes."""
+    """The first `from` that can still be replayed from this partition."""
     after = EPOCH if gone.lost_until is None else EPOCH + timedelta(microseconds=gone.lost_until + 1)
     if not gone.declared:
         return after
@@ -104,27 +103,27 @@ def earliest_start(gone: MissingOffsets, slack: timedelta) -> datetime | None:
     return max(after, EPOCH + gone.kept_from * _MILLISECOND + 2 * slack + _MILLISECOND)
 
 
-def _start(facts: PartitionFacts, asked: TimestampBounds) -> int:
-    if asked.start is None:
+def _start(facts: PartitionFacts, bounds: TimestampBounds) -> int:
+    if bounds.start is None:
         return facts.earliest
-    # No record is as young as the range, so none is in it.
+    # No record has a timestamp in the range or later, so none is in it.
     return facts.latest if facts.at_start is None else min(facts.at_start.offset, facts.latest)
 
 
-def _end(facts: PartitionFacts, asked: TimestampBounds, slack: timedelta) -> tuple[int, EndsBy]:
-    found = facts.at_end
-    if asked.end is None or found is None or found.offset >= facts.latest or facts.after_end == ():
+def _end(facts: PartitionFacts, bounds: TimestampBounds, slack: timedelta) -> tuple[int, EndsBy]:
+    candidate = facts.at_end
+    if bounds.end is None or candidate is None or candidate.offset >= facts.latest or facts.after_end == ():
         return facts.latest, EndsBy.LOG
-    if _borne_out(facts, asked.end, slack):
-        return found.offset, EndsBy.TIME
+    if _end_confirmed(facts, bounds.end, slack):
+        return candidate.offset, EndsBy.TIME
     return facts.latest, EndsBy.DOUBT
 
 
-def _borne_out(facts: PartitionFacts, end: int, slack: timedelta) -> bool:
-    """Whether the records from the end on look as the slack promises.
+def _end_confirmed(facts: PartitionFacts, end: int, slack: timedelta) -> bool:
+    """Whether the records from the end on agree with the declared slack.
 
-    The first of them must be late enough itself: if it is not, the place that was found is a transaction marker,
-    which says nothing about records.
+    The first of them must itself have a timestamp of at least `end`; otherwise the lookup returned a transaction
+    marker, which proves nothing about records.
     """
     if not facts.after_end:
         return False

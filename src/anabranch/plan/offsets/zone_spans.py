@@ -17,7 +17,7 @@ MOST_SPANS = 16
 
 @dataclass(frozen=True, slots=True)
 class ZoneSpan:
-    """So many events, none earlier than `low` or later than `high` (µs since 1970), all at offsets of [start, end)."""
+    """`count` events with event times of [low, high] (µs since 1970), all at offsets of [start, end)."""
 
     low: int
     high: int
@@ -26,14 +26,14 @@ class ZoneSpan:
     end: int
 
     def touches(self, start: int, end: int) -> bool:
-        """Whether an event of [start, end), in µs, may be in it."""
+        """Whether it may contain an event of [start, end), in µs."""
         return self.low < end and self.high >= start
 
 
 def gathered(spans: Iterable[ZoneSpan]) -> tuple[ZoneSpan, ...]:
-    """Those of one hour that are close to each other as one, and no more than a zone may have.
+    """Spans with nearby ones of the same hour merged, at most MOST_SPANS.
 
-    Up to that number it makes no difference whether the events were counted in one piece or in several.
+    Up to that number the result does not depend on how the events were grouped when counted.
     """
     joined: list[ZoneSpan] = []
     for span in sorted(spans, key=lambda each: (each.low // HOUR, each.start, each.end)):
@@ -46,21 +46,21 @@ def gathered(spans: Iterable[ZoneSpan]) -> tuple[ZoneSpan, ...]:
 
 
 def area(span: ZoneSpan) -> int:
-    """Offsets by hours: what is read of it when every hour is asked for once."""
+    """Offsets times hours: what is read if every hour is requested once."""
     return (span.high // HOUR - span.low // HOUR + 1) * (span.end - span.start)
 
 
 def _fewer(spans: list[ZoneSpan]) -> tuple[ZoneSpan, ...]:
-    """Neighbours in time become one where that costs least."""
+    """Merge neighbours in time where that adds the least area."""
     costs = {at: area(_covering(*pair)) - sum(map(area, pair)) for at, pair in enumerate(pairwise(spans), start=1)}
     cheapest = set(sorted(costs, key=costs.__getitem__)[: max(0, len(spans) - MOST_SPANS)])
-    found: list[ZoneSpan] = []
+    merged: list[ZoneSpan] = []
     for at, span in enumerate(spans):
         if at in cheapest:
-            found[-1] = _covering(found[-1], span)
+            merged[-1] = _covering(merged[-1], span)
         else:
-            found.append(span)
-    return tuple(found)
+            merged.append(span)
+    return tuple(merged)
 
 
 def _covering(one: ZoneSpan, other: ZoneSpan) -> ZoneSpan:

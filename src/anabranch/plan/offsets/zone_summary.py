@@ -1,4 +1,4 @@
-"""A zone map in a few numbers: what it covers, from when to when, and how disordered the topic is. Pure."""
+"""Summary of a zone map: coverage, event times, and how far events are out of order. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from anabranch.plan.target_range import EPOCH
 
 @dataclass(frozen=True)
 class Covered:
-    """One partition of the topic as it is now, and what its zones say of it."""
+    """One partition of the topic, and the figures of its zones."""
 
     partition: int
     offsets: int
-    """That are in the topic now."""
+    """Retained in the topic now."""
     counted: int
-    """Of these, how many zones count."""
+    """Of these, how many are covered by zones."""
     zones: int
     records: int
     nulls: int
@@ -30,9 +30,9 @@ class Covered:
     last: int | None
     """Event times (µs)."""
     late: int
-    """Events an hour or more older than most of a block before theirs."""
+    """Events an hour or more older than the main hour of an earlier block."""
     latest_by: int
-    """The most that an event is older than that (µs); of a block, the oldest event counts."""
+    """Maximum lateness (µs), by the oldest event of each block."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -50,7 +50,7 @@ class Covered:
 
 
 def summarise(offsets: Offsets, zones: Iterable[Zone]) -> tuple[Covered, ...]:
-    """Of each partition that is there, or that has zones."""
+    """One entry for each partition that exists or has zones."""
     mine: dict[int, list[Zone]] = {}
     for zone in zones:
         mine.setdefault(zone.partition, []).append(zone)
@@ -78,7 +78,7 @@ def _covered(partition: int, there: Intervals, zones: list[Zone]) -> Covered:
 
 
 def _lateness(zones: list[Zone]) -> tuple[int, int]:
-    """Against the hour that most events of a block are of, so that one event from the far future counts for nothing."""
+    """Relative to the hour of most events of a block, so that a single event from the far future has no effect."""
     late, latest_by, reached = 0, 0, None
     for zone in sorted(zones, key=lambda each: each.start):
         for span in zone.spans:
@@ -92,7 +92,7 @@ def _lateness(zones: list[Zone]) -> tuple[int, int]:
 
 
 def moment_text(micros: int | None) -> str | None:
-    """To the second; what no calendar shows is told as it is."""
+    """Rounded to seconds; a time outside the calendar is given in µs."""
     if micros is None:
         return None
     try:

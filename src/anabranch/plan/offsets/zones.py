@@ -1,10 +1,10 @@
-"""Zones: what is known of the event times in a stretch of offsets. Facts that never change; pure.
+"""Zones: the event times in an interval of offsets. Immutable facts; pure.
 
-A record never changes, and retention and compaction only remove records: so what a zone says stays true as a bound
-for ever, doubled and overlapping zones do no harm, and a lost one leaves a hole that is known to be one.
+A record never changes, and retention and compaction only remove records. So a zone stays valid as a bound for ever,
+duplicate and overlapping zones are harmless, and a lost zone leaves offsets that are known to be uncovered.
 
-A zone ends with its block of offsets, and before that where the hours have moved on. So a partition has at most a
-zone for each block and one more for some hours, whatever the order of its events.
+A zone ends with its block of offsets, or earlier where events move to later hours. So a partition has at most one zone
+per block and one more for some hours, whatever the order of its events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anabranch.plan.offsets.zone_spans import CELL, MOST_SPANS, ZoneSpan, area, 
 from anabranch.plan.slices import Offsets
 
 BLOCK = 4096
-"""Offsets that a zone has at most, unless there is no record in it."""
+"""Maximum number of offsets of a zone, unless it has no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Zone:
     nulls: int
     """Records with no usable event time: tombstones, and what can't be decoded. They give no row in any range."""
     spans: tuple[ZoneSpan, ...]
-    """The event times of all others, in order. Several, so that one event that is days late does not make the whole
-    block look like days."""
+    """The event times of all others, in order. Several, so that one event that is days late does not widen the span
+    of the whole block."""
     oldest: int | None
     newest: int | None
-    """The broker's timestamps (milliseconds), as far as they can be told."""
+    """The broker's timestamps (milliseconds), where known."""
 
     def touched(self, start: int, end: int) -> tuple[ZoneSpan, ...]:
-        """Where events of [start, end), in µs, may be in it."""
+        """The spans that may contain events of [start, end), in µs."""
         return tuple(span for span in self.spans if span.touches(start, end))
 
     def held(self, start: int, end: int) -> Intervals:
-        """The offsets at which an event of [start, end) may be."""
+        """The offsets that may contain an event of [start, end)."""
         return union((span.start, span.end) for span in self.touched(start, end))
 
 
@@ -68,7 +68,7 @@ class EventGroup:
 
 @dataclass(frozen=True)
 class PartitionZones:
-    """What the map says of one partition, looked up for one range of event time."""
+    """The map of one partition, looked up for one range of event time."""
 
     elsewhere: tuple[Interval, ...]
     """Offsets whose zones hold no event from the first moment of the range to the last."""
@@ -78,18 +78,18 @@ class PartitionZones:
 
 @dataclass(frozen=True)
 class ZoneMap:
-    """The map of one topic by one reading of event time. A partition that is missing has no zones."""
+    """The map of one topic for one decoding of event time. A missing partition has no zones."""
 
     partitions: Mapping[int, PartitionZones]
     other: bool = False
-    """Whether there are zones of another topic of that name, or of another reading of event time: of no use here."""
+    """Whether zones exist for a former topic of the same name or another decoding of event time; they are not used."""
 
 
 NO_MAP = ZoneMap({})
 
 
 def zones_of(offsets: Offsets, groups: Iterable[EventGroup]) -> tuple[Zone, ...]:
-    """The zones of these offsets, all of which were read; stretches without a visible record included."""
+    """The zones of these offsets, all of which were read, including intervals without a visible record."""
     counted: dict[int, dict[int, list[EventGroup]]] = {}
     for group in groups:
         counted.setdefault(group.partition, {}).setdefault(group.first // CELL, []).append(group)
@@ -101,7 +101,7 @@ def zones_of(offsets: Offsets, groups: Iterable[EventGroup]) -> tuple[Zone, ...]
 
 
 def combine(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """The same facts in fewer zones: neighbours become one, and what repeats others is dropped."""
+    """The same facts in fewer zones: neighbours are merged and duplicates dropped."""
     combined: list[Zone] = []
     ordered = sorted(zones, key=lambda each: (each.partition, each.start, -each.end, each.count, _cost(each)))
     for zone in _unrepeated(ordered):

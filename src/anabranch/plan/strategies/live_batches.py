@@ -1,4 +1,4 @@
-"""Live's batches with windows, as its commits tell them: what each read, closed and dropped. Pure."""
+"""Live's batches with windows, as its commits record them: offsets read, windows closed, events dropped. Pure."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ class LiveBatch:
     late_before: int
     """In ms: events of windows that ended by then were dropped."""
     late: int | None = None
-    """How many events it dropped from a window at least; None: it does not say."""
+    """Lower bound of events dropped from windows; None: not recorded."""
     window: str | None = None
-    """Of which windows that was counted."""
+    """The windows for which they were counted."""
 
     def none_late(self, window: EventWindow) -> bool:
-        """Whether it is known to have dropped nothing of these windows."""
+        """Whether it certainly dropped no event of these windows."""
         return self.late == 0 and self.window == window_text(window)
 
 
 def window_text(window: EventWindow) -> str:
-    """Says which windows live counted by: a pipeline may declare others later."""
+    """Identifies the windows that live counted by; a pipeline may declare others later."""
     return f"{window.kind} {(window.size or window.gap or timedelta()) // _MILLISECOND}/{window.step // _MILLISECOND}"
 
 
 def chain(batches: Iterable[LiveBatch], query: str, after: int, until: int) -> tuple[LiveBatch, ...] | None:
-    """The query's batches after number `after`, up to the first whose watermark has come to `until` (ms).
+    """The query's batches after number `after`, up to the first whose watermark reaches `until` (ms).
 
-    None if one of them is not known, or does not begin where the one before ended.
+    None if one of them is unknown, or does not begin where the previous one ended.
     """
     known = {batch.number: batch for batch in batches if batch.query == query}
-    found: list[LiveBatch] = []
-    while not found or found[-1].watermark < until:
-        batch = known.get(after + len(found) + 1)
-        if batch is None or (found and not _follows(batch, found[-1])):
+    following: list[LiveBatch] = []
+    while not following or following[-1].watermark < until:
+        batch = known.get(after + len(following) + 1)
+        if batch is None or (following and not _follows(batch, following[-1])):
             return None
-        found.append(batch)
-    return tuple(found)
+        following.append(batch)
+    return tuple(following)
 
 
 def _follows(batch: LiveBatch, former: LiveBatch) -> bool:

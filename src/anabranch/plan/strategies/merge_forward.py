@@ -1,4 +1,4 @@
-"""Plans a replay of all that came after a state of the table, for the classes whose table is a state by key. Pure."""
+"""Plans a replay of all records after a snapshot of the table, for the classes with rows by key. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plan_forward(
     *,
     offsets_per_slice: int | None,
 ) -> tuple[Plan, dict[int, Reading]]:
-    """The plan, and what is read of each partition; or the first reason why there can be none."""
+    """The plan, and what is read of each partition. Raises PlanRefusedError for the first reason that forbids it."""
     base = check_target(request, target)
     check_partitions(request, source)
     _require_uncompacted(request, source)
@@ -56,8 +56,8 @@ def plan_forward(
     _require_kept(request, source, ranges, start)
     if not ranges:
         raise UndamagedError(
-            f"Live has not yet written any event of the range to {target.table}: there is nothing to correct.",
-            hint="correct the transform and restart live: it writes these events by the new code",
+            f"Nothing to correct: live has not yet written any event of the range to {target.table}.",
+            hint="correct the transform and restart live, which then writes these events with the new code",
         )
     readings = {
         number: replace(
@@ -78,7 +78,7 @@ def plan_forward(
 def damage_of(
     request: BackfillRequest, source: SourceFacts, target: TargetFacts, live: Mapping[int, int], zones: ZoneMap
 ) -> dict[int, Reading]:
-    """Which offsets of each partition may hold an event of the range. What live has not written is none."""
+    """The offsets of each partition, up to live's position, that may contain an event of the range."""
     window = timestamp_bounds(target.partitions, request.slack, everything=request.everything)
     moments = moments_of(target.partitions)
     return {
@@ -100,18 +100,19 @@ def _start(
 ) -> StartSnapshot:
     wanted = request.backfill.spec.range.since_snapshot
     if wanted is not None:
-        found = next(
+        requested = next(
             (each for each in target.states if each.snapshot == Head(str(wanted)) and each.topic == source.uuid), None
         )
-        if found is None:
+        if requested is None:
             raise StartSnapshotUnknownError(
-                f"Snapshot {wanted} of {target.table} is not a state that a replay can start from.",
+                f"Snapshot {wanted} of {target.table} can't be the start of a replay: live did not write it, or it "
+                "has expired.",
                 command=f"anabranch checkpoints {request.pipeline.metadata.name}",
                 snapshot=wanted,
             )
-        return _of(found)
-    # A key that was deleted since may have lost its tombstone to compaction: in a former state it would live for
-    # ever. Read whole, a compacted topic is itself the state.
+        return _of(requested)
+    # Compaction may have removed the tombstone of a key deleted since, so a replay from a former snapshot would keep
+    # that key for ever. Read whole, a compacted topic is itself the state.
     good = None if request.everything or source.compacted else last_good(target.states, source.uuid, damage)
     return StartSnapshot(None, {}) if good is None else _of(good)
 
@@ -123,7 +124,7 @@ def _of(state: TableSnapshot) -> StartSnapshot:
 def _require_uncompacted(request: BackfillRequest, source: SourceFacts) -> None:
     if request.strategy is Strategy.RERUN_TAIL and source.compacted:
         raise CompactedOrderError(
-            f"{source.topic} is compacted: events that a later one of the same key has replaced are gone, "
+            f"{source.topic} is compacted: events replaced by a later one of the same key are deleted, "
             f"and the rows of {request.pipeline.metadata.name} depend on every one of them.",
             hint="replay from an archive of the topic, or give the pipeline a topic that is not compacted",
             topic=source.topic,
@@ -138,13 +139,17 @@ def _require_kept(request: BackfillRequest, source: SourceFacts, ranges: Ranges,
     }
     if not lost:
         return
-    number, (first, kept) = next(iter(lost.items()))
-    since = "the beginning, as no state before the range is kept" if start.snapshot is None else "the last good state"
+    number, (first, earliest) = next(iter(lost.items()))
+    since = (
+        "the beginning, since no snapshot before the range is retained"
+        if start.snapshot is None
+        else f"snapshot {start.snapshot}"
+    )
     raise RetentionPassedError(
-        f"The replay has to start at {since}, and {source.topic} has lost offsets {first} to {kept - 1} of partition "
-        f"{number} since.",
-        hint=f"restore the records from an archive; or see `anabranch checkpoints {request.pipeline.metadata.name}` "
-        "for the states that are kept, and write a later `from`",
+        f"The replay must start at {since}, and {source.topic} has lost offsets {first} to {earliest - 1} of partition "
+        f"{number} after it.",
+        command=f"anabranch checkpoints {request.pipeline.metadata.name}",
+        hint="restore the records from an archive, or list the retained snapshots and write a later `from`",
         topic=source.topic,
         missing={str(each): list(span) for each, span in lost.items()},
     )

@@ -1,4 +1,4 @@
-"""Which ways of backfilling are legal for which class of pipeline, and why the others are not."""
+"""The strategies, and which of them each class of pipeline supports."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from anabranch.project.quantities import format_moment
 
 class Strategy(str, Enum):
     REPLACE_RANGE = "replace-range"
-    """Whole time partitions of the target are taken out, and the rows of the replayed events put in."""
+    """Whole time partitions of the target are replaced by the rows of the replayed events."""
     MERGE_FORWARD = "merge-forward"
-    """From a state of the table before the damage, all that came after is merged by key, up to where live stands."""
+    """From a snapshot before the damage, all later records up to live's position are merged by key."""
     RERUN_TAIL = "rerun-tail"
-    """The same, where each event is folded into the row of its key: nothing after the damage can be left as it is."""
+    """The same, where each event is folded into the row of its key, so nothing after the damage stays as it is."""
     WINDOWS = "windows"
-    """Time partitions as well, of windows: each is computed whole, from every event it is made of."""
-
+    """Whole time partitions of windows, each computed from all of its events."""
     STREAM = "stream-faithful"
-    """The same partitions, by live's own batches from a checkpoint of it, with its rules for late events."""
+    """The same partitions, by repeating live's batches from one of its checkpoints, with its rules for late events."""
 
     @property
     def by_windows(self) -> bool:
-        """Whether live has written the range for good before it is replayed."""
+        """Whether live must have closed the range before it is replayed."""
         return self in (Strategy.WINDOWS, Strategy.STREAM)
 
     @property
@@ -57,9 +56,9 @@ _WHY_NOT: dict[PipelineClass, str] = {
     "stateless": "each event becomes its rows on its own",
     "upsert": "a row is the last event of its key, and that event may lie outside the range: "
     "replacing time partitions would bring back older rows or lose newer ones",
-    "windowed": "a window is computed whole, in the partition that it begins in",
-    "ordered": "a row depends on every event of its key before it, so whatever is wrong in the range has been carried "
-    "into all that followed",
+    "windowed": "a window belongs to the partition that it begins in",
+    "ordered": "a row depends on every earlier event of its key, so an error in the range affects all later rows of "
+    "the key",
 }
 
 
@@ -68,23 +67,24 @@ def legal_strategies(pipeline_class: PipelineClass) -> tuple[Strategy, ...]:
 
 
 def choose_strategy(
-    pipeline: str, pipeline_class: PipelineClass, asked: Range, wanted: WantedStrategy | None = None
+    pipeline: str, pipeline_class: PipelineClass, range_: Range, wanted: WantedStrategy | None = None
 ) -> Strategy:
-    """The one that is wanted, or the first legal one; or a refusal that says why it can't give what was asked for."""
-    strategy, span = _wanted(pipeline, pipeline_class, wanted), asked.event_time
+    """The requested strategy, or the default of the class. Raises PlanRefusedError if it does not support the range."""
+    strategy, span = _wanted(pipeline, pipeline_class, wanted), range_.event_time
     if span is not None and span.end is None and not strategy.whole_table:
         raise RangeNotClosedError(
-            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}, and time partitions are "
-            "replaced. The contract does not say where they end.",
+            f"The range needs an end: pipeline {pipeline} is of class {pipeline_class} ({_WHY_NOT[pipeline_class]}), "
+            "and whole "
+            "time partitions are replaced.",
             hint=f"write range: {{eventTime: {{from: {format_moment(span.start)}, to: …}}}}",
             pipeline=pipeline,
         )
     if span is not None and span.end is not None and strategy is Strategy.RERUN_TAIL:
         raise RangeClosedError(
             f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. "
-            f"What came after {format_moment(span.end)} can't be left as it is.",
+            f"Rows after {format_moment(span.end)} can't stay as they are.",
             hint=f"write range: {{eventTime: {{from: {format_moment(span.start)}}}}}: "
-            "all that follows is replayed too, up to where live stands",
+            "everything after it is replayed too, up to live's position",
             pipeline=pipeline,
             pipeline_class=pipeline_class,
         )
@@ -96,9 +96,9 @@ def _wanted(pipeline: str, pipeline_class: PipelineClass, wanted: WantedStrategy
     strategy = legal[0] if wanted is None else _BY_NAME[wanted]
     if strategy not in legal:
         raise StrategyIllegalError(
-            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} is a way "
-            "to replay windows, and it has none.",
-            hint=f"leave out spec.strategy: the class {pipeline_class} is replayed by {legal[0].value}",
+            f"Pipeline {pipeline} is of class {pipeline_class}: {_WHY_NOT[pipeline_class]}. {wanted} "
+            "needs class windowed.",
+            hint=f"remove spec.strategy: class {pipeline_class} uses {legal[0].value}",
             pipeline=pipeline,
             pipeline_class=pipeline_class,
         )

@@ -1,4 +1,4 @@
-"""Plans a stream-faithful replay: live's own batches once more, from a checkpoint before the range. Pure."""
+"""Plans a stream-faithful replay: live's batches repeated from a checkpoint before the range. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from anabranch.plan.assembly import assemble
 from anabranch.plan.offsets.completeness import Proof, Reading
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.offsets.intervals import union
 from anabranch.plan.offsets.ranges import EndsBy
 from anabranch.plan.plan import Plan
@@ -17,7 +16,7 @@ from anabranch.plan.slices import Slice, slice_size
 from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.plan.strategies.stream_slices import WINDOWS_PER_BATCH, RangeWindows, cut_stream
 from anabranch.plan.strategies.stream_start import StreamCheckpoint, StreamStart, choose_start, damage_of
-from anabranch.plan.target_range import PartitionRange
+from anabranch.plan.target_range import EventSpan, PartitionRange
 from anabranch.runs.heads import Head
 
 
@@ -34,10 +33,10 @@ def plan_stream(
     checkpoints: Iterable[StreamCheckpoint],
     offsets_per_slice: int | None,
 ) -> tuple[Plan, dict[int, Reading]]:
-    """The plan, and what is read of each partition; or the reason why there can be none.
+    """The plan, and what is read of each partition. Raises NoStreamStartError.
 
-    `readings` are the offsets that windows of the range need. Live dropped what came after the last of these windows
-    had closed, so its batches up to that one are all there is to replay.
+    `readings` are the offsets that windows of the range need. Live dropped events after the last of these windows had
+    closed, so its batches up to that one are sufficient.
     """
     start, batches = choose_start(source, target, checkpoints, damage_of(readings, live), span.end)
     read = _read(readings, start, batches)
@@ -79,6 +78,6 @@ def _slices(
 ) -> tuple[Slice, ...]:
     window, budget = request.pipeline.spec.window, request.backfill.spec.budget
     if window is None or not isinstance(target.partitions, PartitionRange):
-        raise TypeError("only a range of windows is replayed as a stream")
+        raise TypeError("a stream-faithful replay needs a range of windows")
     cap = WINDOWS_PER_BATCH if budget is None else budget.windows_per_batch or WINDOWS_PER_BATCH
     return cut_stream(batches, start.watermark, window, RangeWindows.of(window, target.partitions), size, cap)

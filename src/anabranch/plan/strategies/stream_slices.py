@@ -1,4 +1,4 @@
-"""Live's batches as the slices of a stream-faithful replay: joined where it changes nothing, up to a cap. Pure."""
+"""Slices of a stream-faithful replay: live's batches, joined where the result is the same, up to a cap. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from anabranch.plan.strategies.live_batches import LiveBatch
 from anabranch.plan.target_range import EPOCH, PartitionRange
 
 WINDOWS_PER_BATCH = 1000
-"""Windows of the range that one batch closes, if nobody says: months of them can come out in minutes otherwise."""
+"""Default maximum of windows that one batch closes: a fast replay could otherwise emit months of them at once."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
 class RangeWindows:
-    """The windows that begin in the range, counted in the order in which they end."""
+    """The windows that begin in the range, in the order of their ends."""
 
     size: int
     step: int
@@ -29,7 +29,7 @@ class RangeWindows:
     @classmethod
     def of(cls, window: EventWindow, partitions: PartitionRange) -> RangeWindows:
         if window.size is None:
-            raise AssertionError("sessions are not replayed stream-faithful")
+            raise AssertionError("sessions have no stream-faithful replay")
         step = window.step // _MILLISECOND
         first, after = (-(-_millis(moment) // step) for moment in (partitions.start, partitions.end))
         return cls(window.size // _MILLISECOND, step, first, after)
@@ -62,9 +62,9 @@ def cut_stream(
 ) -> tuple[Slice, ...]:
     """Slices of about `size` offsets that close at most `cap` windows each, from a state with this watermark.
 
-    What is late is told by the watermark that the slice before has closed windows by. So a batch in which live dropped
-    something begins a slice; those after it in which it dropped nothing may be joined to it: no event of theirs was of
-    a window that was closed, and windows end up with the same events whether they are closed batch by batch or at once.
+    Events are late relative to the previous slice's watermark. So a batch in which live dropped events begins a slice.
+    Later batches without dropped events may join it: none of their events belonged to a closed window, so the windows
+    have the same events whether they are closed batch by batch or at once.
     """
     slices: list[Slice] = []
     for group in _groups(batches, watermark, window, windows, size, cap):
@@ -79,7 +79,7 @@ def _groups(
 ) -> Iterator[_Group]:
     group: _Group | None = None
     for batch in batches:
-        # Before batch 0 there is none whose watermark says what is late: Spark takes its own, so it stands alone.
+        # No batch precedes batch 0, so its lateness is by Spark's initial watermark: it is never joined.
         if group is not None and batch.none_late(window) and batch.number > 1:
             joined = group.joined(batch)
             if joined.width <= size and windows.closed(batch.watermark) - windows.closed(watermark) <= cap:
@@ -94,7 +94,7 @@ def _groups(
 
 
 def _capped(group: _Group, watermark: int, windows: RangeWindows, cap: int) -> Iterator[tuple[Offsets, int]]:
-    """The group, and after it as many batches without records as it takes to close its windows few by few."""
+    """The group, followed by batches without records so that each closes at most `cap` windows."""
     passed, total = windows.closed(watermark), windows.closed(group.closes)
     marks = [windows.end(count) for count in range(passed + cap, total, cap)]
     for closes in (*marks, group.closes):

@@ -1,1 +1,1 @@
-"""Options passed through to Kafka, Spark and the catalog: what is allowed, and why the rest is not."""
+"""Options passed through to Kafka, Spark and the catalog: the allowlists, and why other options are refused."""

@@ -1,4 +1,4 @@
-"""Options of an Iceberg catalog: where the objects are and how to be let in; nothing that names a class."""
+"""Allowed options of an Iceberg catalog: location of objects and access to them, nothing that names a class."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ ALLOWED = frozenset(
 
 
 def check_catalog_option(name: str, value: object) -> Problem | None:
-    """Why a catalog option may not pass, or None."""
+    """Why a catalog option is refused; None if it is allowed."""
     if name == "oauth2-server-uri" and not str(value).startswith("https://"):
-        return Problem("credentials are sent to this address, so it must be encrypted", "an address with https://")
+        return Problem("credentials are sent to this address, so it must use TLS", "an address with https://")
     if name in ALLOWED:
         return None
     own = {"uri": "uri", "warehouse": "warehouse", "type": "type", "credential": "credential", "token": "token"}

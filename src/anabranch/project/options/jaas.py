@@ -1,4 +1,4 @@
-"""Which login modules a JAAS line names, read as Kafka's own parser reads it."""
+"""The login modules that a JAAS line names, parsed as Kafka parses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 
 
 def foreign_modules(text: str) -> tuple[str, ...]:
-    """Modules in the text other than the three known ones. What can't be read for certain counts as foreign."""
+    """Modules in the text other than the three known ones. Text that can't be parsed with certainty is foreign."""
     if _REFERENCE.fullmatch(text.strip()):
         return ()
     bare = _QUOTED.sub("quoted", text)

@@ -1,4 +1,4 @@
-"""Kafka client options: harmless tuning passes, anything that loads code, moves offsets or opens a door does not."""
+"""Allowed Kafka client options: tuning, and nothing that loads code, moves offsets or weakens security."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ ALLOWED = BOTH | JAVA_ONLY | LIBRDKAFKA_ONLY
 _REMOVE = "nothing: remove this line"
 _SECURITY = "kafka.security with protocol, mechanism, username and password: ${env:NAME}"
 _TLS = "kafka.security with caFile, certFile, keyFile (PEM) and keyPassword: ${env:NAME}"
-_SAFE_LIVE = "Anabranch sets this itself, so that a replay can never disturb the live consumers"
+_SAFE_LIVE = "Anabranch sets it itself, so that a replay never affects live consumers"
 
 _REASONS: tuple[tuple[str, str, str], ...] = (
     (r"kafka\..*", "options are written without the prefix `kafka.`", "the name without it"),
-    (r"bootstrap\.servers|metadata\.broker\.list", "the brokers have their own key", "kafka.bootstrap: host:port"),
-    (r"config\.providers(\..*)?", "config providers read files and variables of the machine (CVE-2024-31141)", _REMOVE),
+    (r"bootstrap\.servers|metadata\.broker\.list", "brokers have their own key", "kafka.bootstrap: host:port"),
+    (r"config\.providers(\..*)?", "config providers read local files and variables (CVE-2024-31141)", _REMOVE),
     (
         r"sasl\.oauthbearer\..*url",
-        "a free OAuth address reads files and calls inner hosts (CVE-2025-27817)",
+        "an unchecked OAuth URL can read files and reach internal hosts (CVE-2025-27817)",
         "kafka.security.tokenEndpoint: https://…",
     ),
     (r"group\.id|group\.instance\.id|group\.protocol.*", _SAFE_LIVE, "spec.consumerGroup in the pipeline"),
     (r"enable\.auto\.commit|auto\.commit\.interval\.ms|enable\.auto\.offset\.store", _SAFE_LIVE, _REMOVE),
     (r"auto\.offset\.reset|isolation\.level|client\.id|allow\.auto\.create\.topics", _SAFE_LIVE, _REMOVE),
     (r"transactional\.id|enable\.idempotence|acks", _SAFE_LIVE, _REMOVE),
-    (r"failOnDataLoss", "with it off, lost data goes unnoticed; Anabranch keeps it on", _REMOVE),
-    (r"sasl\..*|security\.protocol", "how to log in has its own section", _SECURITY),
+    (r"failOnDataLoss", "without it lost data goes unnoticed; Anabranch sets it to true", _REMOVE),
+    (r"sasl\..*|security\.protocol", "authentication has its own section", _SECURITY),
     (
         r"security\.providers|ssl\.engine\.factory\.class|ssl\.provider.*|ssl\.engine.*",
         "it loads code by name",
@@ -102,7 +102,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 
 
 def check_kafka_option(name: str, value: object) -> Problem | None:
-    """Why a Kafka option may not pass, or None."""
+    """Why a Kafka option is refused; None if it is allowed."""
     if name in ALLOWED:
         return None
     if name == "sasl.jaas.config":
@@ -114,13 +114,13 @@ def check_kafka_option(name: str, value: object) -> Problem | None:
 
 
 def _jaas_problem(value: object) -> Problem:
-    """Refused in every form: Anabranch writes this line itself, for the Java and the C client alike.
+    """Refused in every form: Anabranch writes this line itself, for the Java and the C client.
 
-    A module that only looks at names or logs in elsewhere is told apart, because it is how CVE-2023-25194 is used.
+    A foreign login module has its own message, because CVE-2023-25194 is exploited with one.
     """
     foreign = foreign_modules(value) if isinstance(value, str) else ()
     if foreign:
         what = "sasl.jaas.config names a login module other than SCRAM, PLAIN or OAUTHBEARER (CVE-2023-25194)"
     else:
-        what = "sasl.jaas.config holds a password; Anabranch writes this line itself from kafka.security"
+        what = "sasl.jaas.config contains a password; Anabranch writes this line itself from kafka.security"
     return Problem(what, _SECURITY)

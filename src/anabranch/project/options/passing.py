@@ -1,4 +1,4 @@
-"""The one way an option passes: named in an allowlist, a plain value, and a secret only by reference."""
+"""Checks options: the name is on an allowlist, the value is plain, and a secret is a reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anabranch.project.secrets import Secret
 
 OptionValue = str | Secret
 OptionCheck = Callable[[str, object], Problem | None]
-"""Says why an option of this name (and value) may not pass, or None if it may."""
+"""Returns why an option of this name and value is refused; None if it is allowed."""
 
 _SECRET_WORDS = re.compile(
     r"password|passphrase|passwd|secret|token|credential|jaas|access[-.]?key|account[-.]?key|private[-.]?key|sas[-.]"
@@ -28,22 +28,22 @@ _NOT_SECRET = re.compile(
 
 
 def holds_secret(name: str) -> bool:
-    """Whether an option of this name holds a secret, judged by its name; a doubtful one counts as a secret."""
+    """Whether an option is a secret, by its name; a doubtful name counts as one."""
     return bool(_SECRET_WORDS.search(name)) and not _NOT_SECRET.search(name)
 
 
 def pass_options(options: object, check: OptionCheck, folder: Path) -> dict[str, OptionValue]:
-    """The options as text and references. Raises one refusal with a problem for each option that may not pass."""
+    """The options as text and references. Raises one refusal with a problem for each refused option."""
     if not isinstance(options, Mapping):
         raise refusal(Problem("this must be a mapping of options", "name: value lines"))
     passed: dict[str, OptionValue] = {}
     problems: list[Problem] = []
     for name, value in options.items():
-        outcome = _one(str(name), value, check, folder)
-        if isinstance(outcome, Problem):
-            problems.append(Problem(outcome.what, outcome.write, (str(name),)))
+        checked = _one(str(name), value, check, folder)
+        if isinstance(checked, Problem):
+            problems.append(Problem(checked.what, checked.write, (str(name),)))
         else:
-            passed[str(name)] = outcome
+            passed[str(name)] = checked
     if problems:
         raise refusal(*problems)
     return passed
@@ -53,7 +53,7 @@ def _one(name: str, value: object, check: OptionCheck, folder: Path) -> OptionVa
     if isinstance(value, Secret):
         return value
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-        return Problem("this is not an option's name", "letters, digits, dots, hyphens and underscores")
+        return Problem("this is not an option name", "letters, digits, dots, hyphens and underscores")
     problem = check(name, value)
     if problem is not None:
         return problem
@@ -65,18 +65,18 @@ def _one(name: str, value: object, check: OptionCheck, folder: Path) -> OptionVa
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
-        return Problem("an option has one plain value", f"{name}: value")
+        return Problem("an option must have one plain value", f"{name}: value")
     text = str(value)
     if any(ord(character) < 32 for character in text):
-        return Problem("an option's value is a single line", f"{name}: value")
+        return Problem("an option's value must be a single line", f"{name}: value")
     return text
 
 
 def not_listed(whose: str, name: str, allowed: Iterable[str]) -> Problem:
-    """The problem with an option nobody has judged harmless yet."""
+    """The problem with an option that is not on the allowlist."""
     meant = closest(name, allowed)
     write = f'"{meant}", or remove this line' if meant else "nothing: remove this line"
-    return Problem(f'the {whose} option "{name}" is not on the list of options that may pass', write)
+    return Problem(f'the {whose} option "{name}" is not on the allowlist', write)
 
 
 def first_problem(refused: PydanticCustomError) -> Problem:

@@ -1,4 +1,4 @@
-"""Spark options: sizing, the cluster and the object store pass; code, listeners and our own settings do not."""
+"""Allowed Spark options: sizing, cluster and object store; no code, no listeners, none that Anabranch sets."""
 
 from __future__ import annotations
 
@@ -73,21 +73,25 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     (r"spark\.driver\.memory", "the driver's memory has its own key", "spark.driverMemory: 2g"),
     (r"spark\.app\.name|spark\.app\.id", "Anabranch names its applications after the run", _REMOVE),
     (r"spark\.jars.*|spark\.yarn\.(jars|archive|dist\..*)", "Anabranch chooses and checks the jars itself", _REMOVE),
-    (r"spark\.submit\..*|spark\.files|spark\.archives", "it ships other code with the job", _REMOVE),
-    (r".*extraJavaOptions|.*defaultJavaOptions", "Java options can load agents and open ports", _REMOVE),
-    (r".*extraClassPath|.*extraLibraryPath|.*userClassPathFirst", "it puts other code before ours", _REMOVE),
+    (r"spark\.submit\..*|spark\.files|spark\.archives", "it adds other code to the job", _REMOVE),
+    (r".*extraJavaOptions|.*defaultJavaOptions", "Java options can load agents or open ports", _REMOVE),
+    (
+        r".*extraClassPath|.*extraLibraryPath|.*userClassPathFirst",
+        "it puts other code before Anabranch's on the class path",
+        _REMOVE,
+    ),
     (r"spark\.(plugins|extraListeners|driver\.plugins|executor\.plugins)(\..*)?", _CODE, _REMOVE),
     (r"spark\.sql\.(extensions|queryExecutionListeners|streaming\.streamingQueryListeners)", _CODE, _REMOVE),
     (r"spark\.sql\.catalog.*", "the catalog has its own section", "catalog with type, uri and warehouse"),
     (
         r"spark\.pyspark\..*|spark\.executorEnv\..*|spark\.yarn\.appMasterEnv\..*",
-        "it changes the Python that runs",
+        "it changes the Python interpreter",
         _REMOVE,
     ),
-    (r"spark\.sql\.iceberg\.snapshot-property\..*", "Anabranch writes these to recognise its own commits", _REMOVE),
-    (r".*failOnDataLoss.*", "with it off, lost data goes unnoticed; Anabranch keeps it on", _REMOVE),
-    (r"spark\.sql\.session\.timeZone", "event times are instants, and Anabranch keeps the session in UTC", _REMOVE),
-    (r"spark\.sql\.iceberg\..*", "Anabranch relies on how Iceberg reads and commits", _REMOVE),
+    (r"spark\.sql\.iceberg\.snapshot-property\..*", "Anabranch identifies its commits by these properties", _REMOVE),
+    (r".*failOnDataLoss.*", "without it lost data goes unnoticed; Anabranch sets it to true", _REMOVE),
+    (r"spark\.sql\.session\.timeZone", "Anabranch runs the session in UTC", _REMOVE),
+    (r"spark\.sql\.iceberg\..*", "it may change how Iceberg reads and commits", _REMOVE),
     # Also in the middle of a name: some of these options take an account or a bucket behind them.
     (
         r".*(class|factory|provider|plugin|listener|interceptor|signer|featureStep|allocator|binding|shuffle\.manager"
@@ -100,12 +104,12 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
         "a pod template can replace the container and what it mounts",
         "single spark.kubernetes options",
     ),
-    (r"spark\.hadoop\..*", "of Hadoop's options only those of the object stores pass", "spark.hadoop.fs.s3a.…"),
+    (r"spark\.hadoop\..*", "only Hadoop options of object stores are allowed", "spark.hadoop.fs.s3a.…"),
 )
 
 
 def check_spark_option(name: str, value: object) -> Problem | None:
-    """Why a Spark option may not pass, or None. What is refused by name is refused below an allowed prefix too."""
+    """Why a Spark option is refused; None if it is allowed. A refused name is refused below an allowed prefix too."""
     del value
     if name in ALLOWED:
         return None

@@ -1,4 +1,4 @@
-"""The `approval` and `roles` sections: who has to agree before production changes, and who may what."""
+"""The `approval` and `roles` sections: approval of promotions, and who may approve, operate and roll back."""
 
 from __future__ import annotations
 
@@ -8,45 +8,49 @@ from anabranch.project.model import Part, Switch, Words
 from anabranch.project.quantities import Duration
 
 People = tuple[Words, ...]
-"""Names as ANABRANCH_ACTOR or the machine's login give them."""
+"""Names as in ANABRANCH_ACTOR, or the machine's login."""
 
 
 class ApprovalSettings(Part):
-    """What a promotion needs besides a validated run."""
+    """Approval of promotions."""
 
     required: Switch | None = Field(
         default=None,
-        description="Whether a run has to be approved, by somebody other than its author, before it is promoted. "
-        "Left out: yes, unless Kafka is embedded.",
+        description="Whether a run must be approved by a user other than its author before promotion. "
+        "If left out: yes, unless Kafka is embedded.",
         examples=[True],
     )
     lifetime: Duration = Field(
         default="7d",
         validate_default=True,
-        description="How long an approval counts.",
+        description="How long an approval is valid.",
         examples=["7d"],
     )
     author_may_promote: Switch = Field(
         default=True,
-        description="Whether the author of a run may promote it, once somebody else has approved it.",
+        description="Whether the author of a run may promote it once another user has approved it.",
         examples=[False],
     )
 
 
 class RoleSettings(Part):
-    """Who may what, by name. With nobody named approvers and operators are open to everybody; rollback is not."""
+    """Users by role. An empty list of approvers or operators allows every user.
+
+    With an empty rollback list only the contract's rollback.authority may roll back.
+    """
 
     approvers: People = Field(
-        default=(), description="Who may approve a run, if it is not their own.", examples=[["dana@example.com"]]
+        default=(), description="Who may approve runs of other users.", examples=[["dana@example.com"]]
     )
     operators: People = Field(
         default=(),
-        description="Who may promote a run, and steer or close one that is not their own.",
+        description="Who may promote runs, and control or close runs of other users.",
         examples=[["shop-ops@example.com"]],
     )
     rollback: People = Field(
         default=(),
-        description="Who may roll back, besides the contract's rollback.authority. Anybody else has to override, on "
-        "record.",
+        description="Who may roll back, besides the contract's rollback.authority. Other users need --override, "
+        "which is "
+        "recorded.",
         examples=[["shop-oncall@example.com"]],
     )

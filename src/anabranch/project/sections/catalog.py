@@ -1,4 +1,4 @@
-"""The `catalog` section: which Iceberg catalog keeps the tables."""
+"""The `catalog` section: the Iceberg catalog of the tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN_KEYS = {
 
 def _name(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", text) or text in ("spark_catalog", "system", "session"):
-        raise refuse("this is not a catalog's name", "lower-case letters, digits and underscores: lake")
+        raise refuse("this is not a catalog name", "lower-case letters, digits and underscores: lake")
     return text
 
 
@@ -40,7 +40,7 @@ def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
 
 
 class CatalogSettings(Part):
-    """Where the tables are kept."""
+    """The Iceberg catalog."""
 
     type: Literal["embedded", "jdbc", "rest"] = Field(
         default="embedded",
@@ -48,16 +48,16 @@ class CatalogSettings(Part):
         examples=["rest"],
     )
     name: Annotated[str, AfterValidator(_name)] = Field(
-        default="lake", description="What the catalog is called in SQL.", examples=["lake"]
+        default="lake", description="Name of the catalog in SQL.", examples=["lake"]
     )
     uri: Words | None = Field(
         default=None,
-        description="Where the catalog is: jdbc:postgresql://host:5432/db for jdbc, https://host/path for rest.",
+        description="Address of the catalog: jdbc:postgresql://host:5432/db for jdbc, https://host/path for rest.",
         examples=["https://catalog.example.com/api"],
     )
     warehouse: Annotated[str, AfterValidator(_warehouse)] | None = Field(
         default=None,
-        description="Where new tables keep their files; for rest, as the catalog names it.",
+        description="Location of new tables' files; for rest, the catalog's name of the warehouse.",
         examples=["s3://lake/warehouse"],
     )
     username: Words | None = Field(
@@ -70,11 +70,11 @@ class CatalogSettings(Part):
     )
     credential: Secret | None = Field(
         default=None,
-        description="Reference to the id:secret with which to log in to a rest catalog.",
+        description="Reference to the id:secret for logging in to a rest catalog.",
         examples=["${env:CATALOG_CREDENTIAL}"],
     )
     token: Secret | None = Field(
-        default=None, description="Reference to a ready token for a rest catalog.", examples=["${env:CATALOG_TOKEN}"]
+        default=None, description="Reference to a bearer token for a rest catalog.", examples=["${env:CATALOG_TOKEN}"]
     )
     options: Annotated[
         Mapping[str, OptionValue],
@@ -82,7 +82,7 @@ class CatalogSettings(Part):
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     ] = Field(
         default_factory=dict,
-        description="Options of the object store and of the catalog, from a list.",
+        description="Options of the object store and the catalog, from an allowlist.",
         examples=[{"s3.region": "eu-central-1"}],
     )
 
@@ -99,10 +99,10 @@ class CatalogSettings(Part):
         for key in ("uri", "warehouse", "username", "password", "credential", "token", "options"):
             if getattr(self, key) and key not in _OWN_KEYS[self.type]:
                 yield Problem(
-                    f"{key} has no meaning for a catalog of type {self.type}", f"no {key}, or another type", (key,)
+                    f"{key} has no effect for a catalog of type {self.type}", f"no {key}, or another type", (key,)
                 )
         if self.credential is not None and self.token is not None and self.type == "rest":
-            yield Problem("credential and token are two ways to log in", "one of them", ("token",))
+            yield Problem("credential and token are alternatives", "one of them", ("token",))
 
     def _missing(self) -> Iterator[Problem]:
         if self.type != "embedded" and self.uri is None:
@@ -125,7 +125,7 @@ class CatalogSettings(Part):
         if self.type == "rest":
             return []
         if parts.username or not re.fullmatch(r"/[A-Za-z0-9_-]+", parts.path):
-            return [Problem("the uri names host, port and database, and no user", f"uri: {example}", ("uri",))]
+            return [Problem("the uri must contain host, port and database, and no user", f"uri: {example}", ("uri",))]
         return []
 
 

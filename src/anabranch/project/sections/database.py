@@ -1,4 +1,4 @@
-"""The `database` section: where runs, approvals and the audit are remembered."""
+"""The `database` section: the control database with runs, approvals and the audit log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _url(text: str) -> str:
         return text
     parts = split_url(text, ("postgresql",), f"embedded, or {_EXAMPLE}")
     if not parts.username or not re.fullmatch(r"/[A-Za-z0-9_-]+", parts.path):
-        raise refuse("the address must name the user, the host and the database", _EXAMPLE)
+        raise refuse("the address must contain user, host and database", _EXAMPLE)
     if parts.query:
-        raise refuse("the address takes no parameters", "sslMode and caFile as keys of their own")
+        raise refuse("the address must not have parameters", "sslMode and caFile as separate keys")
     return text
 
 
 class DatabaseSettings(Part):
-    """Where the memory of runs is kept."""
+    """The control database."""
 
     url: Annotated[str, AfterValidator(_url)] = Field(
         default=EMBEDDED,
@@ -39,7 +39,7 @@ class DatabaseSettings(Part):
         default=None, description="Reference to the database password.", examples=["${env:DATABASE_PASSWORD}"]
     )
     ssl_mode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = Field(
-        default=None, description="How PostgreSQL's connection is protected.", examples=["verify-full"]
+        default=None, description="TLS mode of the PostgreSQL connection.", examples=["verify-full"]
     )
     ca_file: Words | None = Field(
         default=None,
@@ -52,9 +52,11 @@ class DatabaseSettings(Part):
         given = {"password": self.password, "sslMode": self.ssl_mode, "caFile": self.ca_file}
         if self.url == EMBEDDED and any(given.values()):
             stray = [key for key, value in given.items() if value is not None]
-            raise refusal(*(Problem(f"the embedded database takes no {key}", f"no {key}", (key,)) for key in stray))
+            raise refusal(
+                *(Problem(f"{key} has no effect for the embedded database", f"no {key}", (key,)) for key in stray)
+            )
         if self.ca_file is not None and self.ssl_mode not in ("verify-ca", "verify-full"):
-            raise refuse("caFile is read with verify-ca and verify-full only", "sslMode: verify-full", "caFile")
+            raise refuse("caFile needs sslMode verify-ca or verify-full", "sslMode: verify-full", "caFile")
         return self
 
     @property

@@ -9,17 +9,17 @@ from anabranch.project.quantities import Size
 
 
 class HighVolume(Part):
-    """From which size on a replay is high-volume. One of the two is enough; a size that is unknown counts as more."""
+    """Above either limit a replay is high-volume. An unknown size counts as above."""
 
     records: Positive = Field(
         default=1_000_000,
-        description="The most offsets that a replay may read without being high-volume. A control replay counts again.",
+        description="Offsets that a replay may read without being high-volume. A control replay counts twice.",
         examples=[1_000_000],
     )
     bytes: Size = Field(
         default="1GiB",
         validate_default=True,
-        description="The most bytes that a replay may read without being high-volume.",
+        description="Bytes that a replay may read without being high-volume.",
         examples=["1GiB"],
     )
 
@@ -29,11 +29,13 @@ class GateSettings(Part):
 
     enforce: Switch | None = Field(
         default=None,
-        description="Whether a gate that is red because nothing is known blocks a replay that is high-volume or "
-        "business-critical, and needs an acknowledgement by name for any other. If false, it is shown and "
-        "acknowledged automatically, on record. Left out: yes, unless Kafka is embedded.",
+        description="Whether a gate without evidence blocks a replay that is high-volume or business-critical, and "
+        "needs an acknowledgement for any other. If false, it is displayed and acknowledged automatically, on record. "
+        "If left out: yes, unless Kafka is embedded.",
         examples=[True],
     )
     high_volume: HighVolume = Field(
-        default=HighVolume(), description="From which size on a replay is high-volume.", examples=[{"bytes": "1GiB"}]
+        default=HighVolume(),
+        description="The limits above which a replay is high-volume.",
+        examples=[{"bytes": "1GiB"}],
     )

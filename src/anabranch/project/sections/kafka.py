@@ -1,4 +1,4 @@
-"""The `kafka` section: which brokers, how to log in, and tuning."""
+"""The `kafka` section: brokers, authentication and tuning."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _bootstrap(text: str) -> str:
     if text == EMBEDDED:
         return text
     for server in text.split(","):
-        found = re.fullmatch(rf"{HOST}:([0-9]{{1,5}})", server.strip())
-        if found is None or not 1 <= int(found[3]) <= 65535:
-            # Not repeated: somebody may have written a password before the host.
+        match = re.fullmatch(rf"{HOST}:([0-9]{{1,5}})", server.strip())
+        if match is None or not 1 <= int(match[3]) <= 65535:
+            # The value is not repeated: it may contain a password before the host.
             raise refuse(
-                "a broker is written as host:port", "embedded, or broker-1.example.com:9092,broker-2.example.com:9092"
+                "a broker must be host:port", "embedded, or broker-1.example.com:9092,broker-2.example.com:9092"
             )
     return ",".join(server.strip() for server in text.split(","))
 
@@ -41,27 +41,27 @@ def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
 
 
 class KafkaSecurity(Part):
-    """How to log in to the brokers and how to recognise them."""
+    """Authentication and TLS of the connection to the brokers."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        description="How the connection is protected.", examples=["SASL_SSL"]
+        description="Security protocol of the connection.", examples=["SASL_SSL"]
     )
     mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN", "OAUTHBEARER"] | None = Field(
-        default=None, description="How to log in, with SASL_PLAINTEXT or SASL_SSL.", examples=["SCRAM-SHA-512"]
+        default=None, description="SASL mechanism, with SASL_PLAINTEXT or SASL_SSL.", examples=["SCRAM-SHA-512"]
     )
     username: Words | None = Field(
         default=None,
-        description="The name to log in with; the client's id with OAUTHBEARER.",
+        description="User name; the client id with OAUTHBEARER.",
         examples=["anabranch-replay"],
     )
     password: Secret | None = Field(
         default=None,
-        description="Reference to the password; to the client's secret with OAUTHBEARER.",
+        description="Reference to the password; to the client secret with OAUTHBEARER.",
         examples=["${env:KAFKA_PASSWORD}"],
     )
     token_endpoint: Annotated[str, AfterValidator(_token_endpoint)] | None = Field(
         default=None,
-        description="Where OAUTHBEARER gets its tokens; https only.",
+        description="Token endpoint of OAUTHBEARER; https only.",
         examples=["https://login.example.com/oauth2/token"],
     )
     ca_file: Words | None = Field(
@@ -81,7 +81,7 @@ class KafkaSecurity(Part):
     )
     key_password: Secret | None = Field(
         default=None,
-        description="Reference to the password of keyFile, if it has one.",
+        description="Reference to the password of keyFile, if it is encrypted.",
         examples=["${env:KAFKA_KEY_PASSWORD}"],
     )
 
@@ -112,7 +112,7 @@ class KafkaSecurity(Part):
                 "mechanism OAUTHBEARER needs a tokenEndpoint", "tokenEndpoint: https://login.example.com/token"
             )
         if self.mechanism != "OAUTHBEARER" and self.token_endpoint is not None:
-            yield Problem("tokenEndpoint is for OAUTHBEARER only", "no tokenEndpoint", ("tokenEndpoint",))
+            yield Problem("tokenEndpoint needs mechanism OAUTHBEARER", "no tokenEndpoint", ("tokenEndpoint",))
 
     def _tls_problems(self) -> Iterator[Problem]:
         files = {"caFile": self.ca_file, "certFile": self.cert_file, "keyFile": self.key_file}
@@ -125,13 +125,13 @@ class KafkaSecurity(Part):
             return
         if (self.cert_file is None) != (self.key_file is None):
             present, absent = ("certFile", "keyFile") if self.key_file is None else ("keyFile", "certFile")
-            yield Problem(f"{present} needs {absent} beside it", f"{absent}: /etc/kafka/client.pem", (present,))
+            yield Problem(f"{present} needs {absent}", f"{absent}: /etc/kafka/client.pem", (present,))
         if self.key_password is not None and self.key_file is None:
             yield Problem("keyPassword needs a keyFile", "keyFile: /etc/kafka/client.key", ("keyPassword",))
 
 
 class KafkaSettings(Part):
-    """Where Kafka is."""
+    """The Kafka cluster."""
 
     bootstrap: Annotated[str, AfterValidator(_bootstrap)] = Field(
         default=EMBEDDED,
@@ -140,7 +140,7 @@ class KafkaSettings(Part):
     )
     security: KafkaSecurity | None = Field(
         default=None,
-        description="How to log in. Leave out for a broker that asks for nothing.",
+        description="Authentication and TLS; left out for a broker without them.",
         examples=[{"protocol": "SSL"}],
     )
     options: Annotated[
@@ -149,14 +149,16 @@ class KafkaSettings(Part):
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     ] = Field(
         default_factory=dict,
-        description="Tuning options of the Kafka client, from a list of harmless ones.",
+        description="Tuning options of the Kafka client, from an allowlist.",
         examples=[{"fetch.min.bytes": 1048576}],
     )
 
     @model_validator(mode="after")
-    def _embedded_asks_for_nothing(self) -> KafkaSettings:
+    def _embedded_has_no_login(self) -> KafkaSettings:
         if self.embedded and self.security is not None:
-            raise refuse("the embedded broker asks for no login", "bootstrap: host:port, or no security", "security")
+            raise refuse(
+                "the embedded broker has no authentication", "bootstrap: host:port, or no security", "security"
+            )
         return self
 
     @property
@@ -165,15 +167,15 @@ class KafkaSettings(Part):
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Host and port of each broker named; none for the embedded one, whose port is chosen when it starts."""
+        """Host and port of each broker; empty for the embedded one, whose port is chosen at start."""
         return () if self.embedded else tuple(self.bootstrap.split(","))
 
     @property
     def java_options(self) -> dict[str, OptionValue]:
-        """The options that Spark's Kafka client knows."""
+        """Options for the Java client, which Spark uses."""
         return {name: value for name, value in self.options.items() if name not in LIBRDKAFKA_ONLY}
 
     @property
     def librdkafka_options(self) -> dict[str, OptionValue]:
-        """The options that Anabranch's own (C) client knows; it refuses to start with any other."""
+        """Options for librdkafka, which refuses unknown ones."""
         return {name: value for name, value in self.options.items() if name not in JAVA_ONLY}

@@ -1,4 +1,4 @@
-"""The `metrics` section: where the observability gate looks for metrics. Anabranch does not serve any yet."""
+"""The `metrics` section: the endpoint that the observability gate reads. Anabranch does not serve one yet."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _address(text: str) -> str:
 
 
 class MetricsSettings(Part):
-    """Where the observability gate looks for metrics. Anabranch does not serve any yet."""
+    """The endpoint that the observability gate reads. Anabranch does not serve one yet."""
 
     port: Port | None = Field(
         default=None,
-        description="The port of an endpoint in Prometheus' text format, /metrics, that the observability gate reads. "
-        "Anabranch does not serve it yet; left out, the gate asks nothing.",
+        description="Port of the Prometheus endpoint /metrics that the observability gate reads. "
+        "Anabranch does not serve it yet; if left out, the gate reads nothing.",
         examples=[9464],
     )
     bind: Annotated[str, AfterValidator(_address)] = Field(
         default="127.0.0.1",
-        description="The address at which the endpoint listens.",
+        description="Address that the endpoint listens on.",
         examples=["127.0.0.1"],
     )

@@ -1,4 +1,4 @@
-"""The `outage` section: how long a replay waits for a service that does not answer."""
+"""The `outage` section: how long a replay waits for a service that does not respond."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from anabranch.project.quantities import Duration
 
 
 class OutageSettings(Part):
-    """What a replay does while Kafka, the catalog or the control database does not answer."""
+    """What a replay does while Kafka, the catalog or the control database does not respond."""
 
     pause_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="How long a service may be silent before the run is paused. Until then the replay waits, and "
-        "continues by itself.",
+        description="How long a service may fail to respond before the run is paused. Until then the replay waits and "
+        "continues automatically.",
         examples=["15m"],
     )

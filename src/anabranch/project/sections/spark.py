@@ -1,4 +1,4 @@
-"""The `spark` section: which master, how much memory, and tuning."""
+"""The `spark` section: master, memory and tuning."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CLUSTERS = (
 def _master(text: str) -> str:
     local = re.fullmatch(r"local(\[(\*|[1-9][0-9]{0,3})(,\s*([0-9]{1,3}))?\])?", text)
     if local is not None:
-        # Refused rather than mended in silence: local[N] never retries a task, so one hiccup fails a slice,
-        # and a reader of the file would not know that something else was run than is written there.
+        # Refused, not corrected silently: local[N] never retries a task, so one failed task fails the slice,
+        # and the file should show the master that is used.
         if local[4] is None or int(local[4]) < 2:
             cores = local[2] or "*"
-            raise refuse("a local master without retries fails on the first hiccup", f"local[{cores},4]")
+            raise refuse("this local master never retries a failed task", f"local[{cores},4]")
         return f"local[{local[2]},{local[4]}]"
     if not any(re.fullmatch(pattern, text) for pattern in _CLUSTERS):
         raise refuse("this is not a Spark master", "local[*,4], spark://host:7077, yarn or k8s://https://host:6443")
@@ -46,7 +46,7 @@ def _options(value: object, info: ValidationInfo) -> dict[str, OptionValue]:
 
 
 class SparkSettings(Part):
-    """Where Spark runs."""
+    """The Spark master and its options."""
 
     master: Annotated[str, AfterValidator(_master)] = Field(
         default="local[*,4]",
@@ -68,6 +68,7 @@ class SparkSettings(Part):
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     ] = Field(
         default_factory=dict,
-        description="Spark options, from a list that loads no code and changes no setting Anabranch relies on.",
+        description="Spark options, from an allowlist without code loading and without settings that Anabranch "
+        "relies on.",
         examples=[{"spark.sql.shuffle.partitions": 64}],
     )

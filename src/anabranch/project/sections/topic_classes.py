@@ -1,4 +1,4 @@
-"""The `topicClasses` section: what each topic is for, which says how long its records must be kept."""
+"""The `topicClasses` section: the class of each topic, which decides its minimum retention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATTERN = re.compile(r"[A-Za-z0-9._*?-]{1,249}")
 
 def _patterns(texts: tuple[str, ...]) -> tuple[str, ...]:
     problems = [
-        Problem("this is not a topic's name or pattern", "letters, digits, dots, hyphens, * and ?: shop.*", (index,))
+        Problem("this is not a topic name or pattern", "letters, digits, dots, hyphens, * and ?: shop.*", (index,))
         for index, text in enumerate(texts)
         if not _PATTERN.fullmatch(text)
     ]
@@ -27,47 +27,47 @@ def _patterns(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class TopicClassSettings(Part):
-    """The topics of one class, and the times that differ from the usual ones of the class."""
+    """The topics of one class, and durations that override the defaults of the class."""
 
     topics: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
-        default=(), description="Names of topics, or patterns with * and ?.", examples=[["shop.*"]]
+        default=(), description="Topic names, or patterns with * and ?.", examples=[["shop.*"]]
     )
-    detect: Duration | None = Field(default=None, description="How long a mistake may go unnoticed.", examples=["14d"])
-    diagnose: Duration | None = Field(
-        default=None, description="How long it may take to find the cause.", examples=["2d"]
+    detect: Duration | None = Field(
+        default=None, description="Maximum time until a mistake is detected.", examples=["14d"]
     )
-    fix: Duration | None = Field(default=None, description="How long it may take to mend it.", examples=["5d"])
+    diagnose: Duration | None = Field(default=None, description="Maximum time to find the cause.", examples=["2d"])
+    fix: Duration | None = Field(default=None, description="Maximum time to fix the code.", examples=["5d"])
     replay: Duration | None = Field(
-        default=None, description="How long the replay may take, with its checks.", examples=["2d"]
+        default=None, description="Maximum time for the replay and its validation.", examples=["2d"]
     )
 
 
 class TopicClasses(Part):
-    """What the cluster's topics are for. The most precise pattern counts; a name written out is the most precise."""
+    """The class of each topic. The most specific pattern wins; a full name is the most specific."""
 
     audit: TopicClassSettings = Field(
         default=TopicClassSettings(),
-        description="What must be provable later, event by event.",
+        description="Events that must be provable one by one.",
         examples=[{"topics": ["bank.*"]}],
     )
     view_source: TopicClassSettings = Field(
         default=TopicClassSettings(),
         alias="view-source",
-        description="What tables and views are made of.",
+        description="Sources of tables and views.",
         examples=[{"topics": ["shop.*"]}],
     )
     telemetry: TopicClassSettings = Field(
         default=TopicClassSettings(),
-        description="Measurements, of which single ones don't matter.",
+        description="Measurements, where single records don't matter.",
         examples=[{"topics": ["metrics.*"]}],
     )
     coordination: TopicClassSettings = Field(
         default=TopicClassSettings(),
-        description="Commands and signals between services, stale soon.",
+        description="Short-lived commands and signals between services.",
         examples=[{"topics": ["*.commands"]}],
     )
     experiment: TopicClassSettings = Field(
-        default=TopicClassSettings(), description="What nobody relies on.", examples=[{"topics": ["sandbox.*"]}]
+        default=TopicClassSettings(), description="Topics without dependents.", examples=[{"topics": ["sandbox.*"]}]
     )
 
     @model_validator(mode="after")
@@ -83,5 +83,7 @@ class TopicClasses(Part):
             name = info.alias or field
             for index, pattern in enumerate(getattr(self, field).topics):
                 if pattern in seen:
-                    yield Problem(f"{seen[pattern]} has this already", "each once", (name, "topics", index))
+                    yield Problem(
+                        f"class {seen[pattern]} lists the same pattern", "each pattern once", (name, "topics", index)
+                    )
                 seen.setdefault(pattern, name)

@@ -23,7 +23,7 @@ from anabranch.contract.event_window import EventWindow
 from anabranch.crashpoints import reach
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.slices import Offsets, Slice, layers
-from anabranch.plan.strategies.event_windows import reading
+from anabranch.plan.strategies.event_windows import events_needed
 from anabranch.plan.target_range import EPOCH, PartitionRange
 from anabranch.project.quantities import format_duration
 from anabranch.replay.gaps import NO_GAP
@@ -115,7 +115,7 @@ class WindowWriter:
 
     def _windows(self, decoded: DataFrame, window: EventWindow, partitions: PartitionRange) -> DataFrame:
         """The rows of all windows that the events are in. Those that begin outside the slice may lack events."""
-        job, wanted = self.steps.job, reading(window, partitions)
+        job, wanted = self.steps.job, events_needed(window, partitions)
         events = events_of(decoded).where(
             (F.col(EVENT_TIME) >= F.lit(wanted.start)) & (F.col(EVENT_TIME) < F.lit(wanted.end))
         )
@@ -125,12 +125,12 @@ class WindowWriter:
         """Raise SessionTooLongError for a session that reaches the end of what was read: it may go on behind it."""
         if window.size is not None:
             return
-        limit = reading(window, partitions).end
+        limit = events_needed(window, partitions).end
         open_ended = rows.where(F.col(f"{WINDOW}.end") > F.lit(limit)).select(F.col(WINDOW).cast("string")).first()
         if open_ended is not None:
             raise SessionTooLongError(
-                f"The session {open_ended[0]} is longer than {format_duration(window.reach)} and may go on behind what "
-                "the plan reads: its row would be incomplete.",
+                f"The session {open_ended[0]} is longer than {format_duration(window.longest_window)} and may go on "
+                "behind what the plan reads: its row would be incomplete.",
                 state=UNSTAGED,
                 command=f"anabranch cancel {self.steps.job.run_id}",
                 hint="cancel the run, write a longer window.longest in the pipeline, plan again",

@@ -63,7 +63,7 @@ def start_within(window: EventWindow, start: int, after: int) -> tuple[Column, C
     """
     if window.size is None:
         at = F.unix_micros(EVENT_TIME)
-        return at, (at >= start) & (at < after + window.reach // _MICROSECOND)
+        return at, (at >= start) & (at < after + window.longest_window // _MICROSECOND)
     step = window.step // _MICROSECOND
     earliest = F.greatest(first_start(window), F.lit(-(-start // step) * step))
     return earliest, (earliest <= last_start(window)) & (earliest < after)
