@@ -95,8 +95,7 @@ def _show(status: LiveStatus, output: Format) -> None:
 
 def _table(status: LiveStatus, console: Console) -> None:
     shown = status.as_dict()
-    rows: list[tuple[str, object]] = []
-    rows.append(("live", f"{status.pipeline}: {status.state.value}"))
+    rows: list[tuple[str, object]] = [("live", f"{status.pipeline}: {status.state.value}")]
     if status.pid is not None:
         rows.append(("process", str(status.pid)))
     if last := shown["last_batch"]:
