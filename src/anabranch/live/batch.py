@@ -157,9 +157,8 @@ class BatchWriter:
             f"Checkpoint resumes at batch {number} (offsets by partition {starts}); the last commit of live in {table} "
             f"{position}.",
             state=CONTINUES,
-            command=f"rm -r {self.checkpoint}",
-            hint="Remove the checkpoint only if the table was rolled back or recreated on purpose: live then continues "
-            "from the table's position",
+            hint=f"If the table was rolled back or recreated on purpose, remove {self.checkpoint}: live then "
+            "continues from the table's position",
             batch=number,
         )
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from enum import Enum
+from shlex import quote
 
 import psutil
 
@@ -107,7 +108,7 @@ class LivePipeline:
             raise LiveBusyError(
                 f"The driver of live {self._loaded.name} has ended, but its JVM is still running.",
                 state=CONTINUES,
-                command=f"fuser {self._layout.lock}",
+                command=f"fuser {quote(str(self._layout.lock))}",
                 hint="End the java process that has this lock file open",
                 lock=str(self._layout.lock),
             )

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from anabranch.adapters.embedded.state import write_document
@@ -74,7 +75,7 @@ def unreadable(path: Path) -> LiveStateUnreadableError:
     return LiveStateUnreadableError(
         f"State file {path} is not readable, or was written by another version of Anabranch.",
         state=CONTINUES,
-        command=f"rm {path}",
+        command=f"rm {quote(str(path))}",
         hint="Remove the file: it only holds status, not data",
         path=str(path),
     )

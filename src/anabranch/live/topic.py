@@ -31,9 +31,8 @@ def recreated(name: str, started_with: str, now: str, folder: Path) -> TopicRecr
     return TopicRecreatedError(
         f"Topic {name} is not the one with which live started: it was recreated, or it is in another cluster.",
         state=CONTINUES,
-        command=f"rm -r {folder}",
-        hint="Remove this state only to read the new topic from its beginning into the same table; the table keeps the "
-        "former topic's rows",
+        hint=f"To read the new topic from its beginning into the same table, remove {folder}; the table keeps "
+        "the former topic's rows",
         started_with=started_with,
         now=now,
     )

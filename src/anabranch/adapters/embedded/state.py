@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from anabranch.adapters.embedded.errors import StackStateUnreadableError
 from anabranch.adapters.processes import Process
@@ -86,7 +87,7 @@ def _unreadable(path: Path) -> StackStateUnreadableError:
     return StackStateUnreadableError(
         f"State file {path} is not readable, or was written by another version of Anabranch.",
         state="Brokers and data unchanged.",
-        command=f"rm {path} && anabranch dev up",
+        command=f"rm {quote(str(path))} && anabranch dev up",
         hint="Remove the file: brokers are found again by their data folders",
         path=str(path),
     )

@@ -104,11 +104,11 @@ class _SurveyOffsets:
         found: list[dict[tuple[str, int], Any]] = [{} for _ in specs]
         missing, deadline = [every for _ in specs], time.monotonic() + PATIENCE
         while True:
-            asked = [
+            answers_by_spec = [
                 cluster.list_offsets(dict.fromkeys(wanted, spec), request_timeout=SECONDS) if wanted else {}
                 for spec, wanted in zip(specs, missing, strict=True)
             ]
-            missing = [_take(answers, into) for answers, into in zip(asked, found, strict=True)]
+            missing = [_take(answers, into) for answers, into in zip(answers_by_spec, found, strict=True)]
             if not any(missing) or time.monotonic() > deadline:
                 return cls(*found)
             time.sleep(RETRY_SECONDS)
@@ -153,9 +153,9 @@ def _keeping(cluster: AdminClient, topics: Iterable[str]) -> dict[str, Keeping]:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    asked = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    request = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
     found = {}
-    for resource, answer in cluster.describe_configs(asked, request_timeout=SECONDS).items():
+    for resource, answer in cluster.describe_configs(request, request_timeout=SECONDS).items():
         try:
             settings = {key: entry.value for key, entry in answer.result().items()}
         except KafkaException:
