@@ -75,7 +75,7 @@ def test_a_transform_that_can_t_be_replayed_is_named_and_nothing_is_staged(
     error = refusal(shop.apply, run, Onlooker())
     assert error.code == code
     assert says in error.what
-    assert "Production is as before" in error.state
+    assert "Production unchanged" in error.state
     assert (staged_slices(run), run.run.state) == (0, State.FAILED)
     shop.require(shop.former())
     if blamed is not None:

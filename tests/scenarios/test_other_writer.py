@@ -73,7 +73,7 @@ def test_its_commit_after_the_plan_stops_the_promotion_and_each_record_is_there_
     head = shop.table().current_snapshot()
     assert head is not None
     assert str(head.snapshot_id) in error.what
-    assert "Production is as before" in error.state
+    assert "Production unchanged" in error.state
     assert "stop the writer" in error.remedy
     shop.require(whole)
     assert run.run.state is not State.PROMOTED

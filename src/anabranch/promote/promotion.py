@@ -165,7 +165,7 @@ class Promotion:
                 raise BlockedError(
                     f"Snapshot {commit.snapshot} of {plan.target.table} changed the range, and does not say which "
                     "records it holds: promoting could lose them or count them twice.",
-                    state="Production is as before; staging is kept.",
+                    state="Production unchanged. Staging is kept.",
                     hint="find out who wrote it, then plan again from the present state",
                     snapshot=commit.snapshot,
                 )
@@ -181,8 +181,8 @@ class Promotion:
             f"The contract of run {run} says `live: none`, but {writer} committed snapshot {other.snapshot} to "
             f"{target.table} after base snapshot {target.base}. It may hold records that staging holds too: they would "
             "count twice.",
-            state="Production is as before; staging is kept.",
-            hint=f"stop the writer, then `anabranch cancel {run}` and plan again from the present state",
+            state="Production unchanged. Staging is kept.",
+            hint=f"stop the writer, then `anabranch cancel {run}` and plan again",
             run=run,
             snapshot=other.snapshot,
             base=target.base,
@@ -192,7 +192,7 @@ class Promotion:
         if self.staging.head != self._validated.head:
             raise StagingChangedError(
                 f"Staging of run {self.lease.run_id} has changed since it was validated.",
-                state="Production is as before.",
+                state="Production unchanged.",
                 command=f"anabranch validate {self.lease.run_id}",
                 validated=self._validated.head,
                 now=self.staging.head,

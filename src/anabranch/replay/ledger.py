@@ -15,7 +15,7 @@ from anabranch.replay.late import NONE_LATE, LateEvents
 
 CATCH_UP = "live-"
 """How the id of a slice begins that replays a live commit made after the base. No plan has such slices."""
-UNSTAGED = "Production is as before. The slices before this one are in staging; this one is not."
+UNSTAGED = "Production unchanged. Earlier slices are staged; this slice is not."
 """The state in which a slice that fails leaves everything."""
 
 

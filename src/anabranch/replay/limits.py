@@ -22,18 +22,18 @@ from anabranch.runs.canonical import instant
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event
 
-MISSED = "window.missed"
+MISSED = "schedule.missed"
 ALERT = "cost.alert"
-STAGED = "Production is as before; what is staged is kept."
+STAGED = "Production unchanged. Staged slices are kept."
 
 
 class WindowNotOpenError(AnabranchError):
-    code = "window.not-open"
+    code = "schedule.not-open"
     exit_code = ExitCode.REFUSED
 
 
 class DeadlineMissedError(AnabranchError):
-    code = "window.deadline-missed"
+    code = "schedule.deadline-missed"
     exit_code = ExitCode.GUARDED
 
 
@@ -65,9 +65,10 @@ class Limits:
         start = too_early(self.window, self.clock(), self._answered())
         if start is not None:
             raise WindowNotOpenError(
-                f"The contract's window opens at {format_moment(start)}.",
+                f"The contract's schedule starts at {format_moment(start)}.",
                 state=STAGED,
-                hint=f"anabranch retry {self.lease.run_id} after that",
+                command=f"anabranch retry {self.lease.run_id}",
+                hint=f"run it after {format_moment(start)}",
                 opens=format_moment(start),
             )
 
@@ -83,9 +84,9 @@ class Limits:
         if miss.choice == "rollback":
             self.lease.transition(Event.CANCEL, {"reason": "its deadline has passed", **miss.document()})
         raise DeadlineMissedError(
-            f"The deadline {format_moment(miss.deadline)} has passed, and the contract says {miss.choice}.",
+            f"The deadline {format_moment(miss.deadline)} has passed; the contract requires onMiss: {miss.choice}.",
             state=STAGED,
-            hint=_after(miss, self.lease.run_id),
+            **_next_command(miss, self.lease.run_id),
             choice=miss.choice,
         )
 
@@ -124,11 +125,11 @@ class Limits:
         for line, words in zip(bill.alerts, alert_words(bill.alerts, bill.currency), strict=True):
             if not any(f'"{line.meter}"' in record.details for record in told):
                 self._act(ALERT, {"meter": line.meter, "amount": round(line.amount, 6), "what": words})
-        if self.budget is None or bill.amount <= self.budget or self._answered_for():
+        if self.budget is None or bill.amount <= self.budget or self._is_overridden():
             return
         run = self.lease.run_id
         raise OverBudgetError(
-            f"Run {run} has cost {bill.amount:,.4f} {bill.currency} so far, and its budget is {self.budget:,.4f}.",
+            f"Run {run} has cost {bill.amount:,.4f} {bill.currency}; the budget is {self.budget:,.4f} {bill.currency}.",
             state=STAGED,
             hint=f"`anabranch cancel {run}`, or `anabranch gates override cost {run} --reason …`, then "
             f"`anabranch retry {run}`",
@@ -137,8 +138,8 @@ class Limits:
             currency=bill.currency,
         )
 
-    def _answered_for(self) -> bool:
-        """Whether somebody answers for the cost by name."""
+    def _is_overridden(self) -> bool:
+        """Whether the cost gate is overridden by name."""
         run = self.lease.run
         return cost_gate.NAME in overrides_of(self.lease.reader, run_id=run.id, contract=run.contract_hash)
 
@@ -147,15 +148,16 @@ class Limits:
 
 
 def stopped_by_deadline(records: Iterable[AuditRecord]) -> Mapping[str, Any] | None:
-    """What the run was last stopped for, if that was its deadline: of a run's records, oldest first."""
+    """The details of the run's last stop if its deadline caused it, from its audit records, oldest first."""
     stops = [each for each in records if each.action in (f"run.{Event.PAUSE.value}", f"run.{Event.CANCEL.value}")]
-    said: Mapping[str, Any] = json.loads(stops[-1].details) if stops else {}
-    return said if "choice" in said else None
+    details: Mapping[str, Any] = json.loads(stops[-1].details) if stops else {}
+    return details if "choice" in details else None
 
 
-def _after(miss: Miss, run: str) -> str:
+def _next_command(miss: Miss, run: str) -> dict[str, str]:
     if miss.choice == "rollback":
-        return f"anabranch close {run}; the run was cancelled"
+        return {"command": f"anabranch close {run}", "hint": "the run was cancelled"}
+    command = f"anabranch promote {run}"
     if miss.next_slot is not None and miss.next_slot.start is not None:
-        return f"anabranch promote {run} after {format_moment(miss.next_slot.start)}"
-    return f"anabranch promote {run} again, to promote it all the same"
+        return {"command": command, "hint": f"run it after {format_moment(miss.next_slot.start)}"}
+    return {"command": command, "hint": "run it again to promote after the deadline"}

@@ -133,6 +133,6 @@ def take_staging(lease: RunLease, plan: Plan, target: StagingTarget, *, control:
     found = own()
     if found is None:
         lease.check_epoch()
-        raise AssertionError(f"staging of run {run}, epoch {epoch}, was made and is not there")
+        raise AssertionError(f"staging of run {run}, epoch {epoch}, was created and does not exist")
     state = None if plan.state is None else plan.state.snapshot
     return Staging(run, epoch, found.name, found.head, plan.target.partitions, state, control=control)
