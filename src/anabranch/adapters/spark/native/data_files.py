@@ -31,8 +31,14 @@ class DataFiles:
         return sum(file.recordCount() for file in self.files)
 
     def commit(self, branch: str, properties: Mapping[str, str]) -> None:
-        """All files in one fast append on top of the branch's head at that time. Not idempotent."""
+        """All files in one fast append on top of the branch's head at that time. Not idempotent.
+
+        Deletes the files and commits nothing if the branch is gone: the caller finds no snapshot of its slice.
+        """
         self.table.refresh()
+        if self.table.snapshot(branch) is None:
+            self.drop()  # Iceberg would create the branch again, with nothing below the append
+            return
         append = self.table.newFastAppend().toBranch(branch)
         for file in self.files:
             append.appendFile(file)
