@@ -12,7 +12,6 @@ from tests.conformance.classes.kinds import STATELESS, Kind
 from tests.conformance.slice_writer.scene import BAD, Bench, Written
 from tests.conformance.slice_writer.writers import LONG, NATIVE, WRITERS, WriterCase
 
-from anabranch.adapters.spark.native.append_writer import NativeAppendWriter
 from anabranch.adapters.spark.native.versions import BUILT_FOR
 from anabranch.adapters.spark.write import factory
 from anabranch.adapters.spark.write.slice_writer import SparkSliceWriter
@@ -101,12 +100,7 @@ def test_what_was_prefetched_and_discarded_leaves_no_file(bench_of: BenchOf, cas
 
 
 @every_writer
-def test_a_staging_that_is_gone_takes_no_slice(
-    bench_of: BenchOf, case: WriterCase, request: pytest.FixtureRequest
-) -> None:
-    if case.made is NativeAppendWriter:
-        reason = "Iceberg's append makes a branch that does not exist; the native writer has to look before it commits"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_a_staging_that_is_gone_takes_no_slice(bench_of: BenchOf, case: WriterCase) -> None:
     with bench_of(case.kind).staged(case) as written:
         main = written.bench.scene.rows()
         written.bench.target.remove_refs(written.job.run_id)
