@@ -83,11 +83,13 @@ class ProjectProbes:
             require_answer(self._client)
             return []
 
-    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
+    def staged(self, run: str) -> int | None:
         target = self._target
-        branches = [] if run is None else target.branches(run)
-        staged = target.head(max(branches, key=epoch_of)) if branches else None
-        return rehearse_rollback(target, name, self.plan.target.partitions, staged, time.monotonic)
+        branches = target.branches(run)
+        return target.head(max(branches, key=epoch_of)) if branches else None
+
+    def rehearse_rollback(self, name: str, staged: int | None) -> RehearsedRollback:
+        return rehearse_rollback(self._target, name, self.plan.target.partitions, staged, time.monotonic)
 
     @property
     def _client(self) -> dict[str, str]:

@@ -82,7 +82,11 @@ class World:
         self.measured.append("schema")
         return [{p: (SampledRecord(p, start, None),) for p, (start, _) in place.items()} for place in places]
 
-    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
+    def staged(self, run: str) -> int | None:
+        raise AssertionError("a contract without a run has staged nothing")
+
+    def rehearse_rollback(self, name: str, staged: int | None) -> RehearsedRollback:
+        assert staged is None
         self.measured.append("rollback")
         if self.refusal is not None:
             raise self.refusal
