@@ -50,8 +50,9 @@ class ProjectProbes:
         from confluent_kafka import KafkaException
 
         client = self._client
+        asking = admin(client)  # held until the answer: a client that is collected ends its requests
         try:
-            return str(admin(client).describe_cluster(request_timeout=SECONDS).result().cluster_id)
+            return str(asking.describe_cluster(request_timeout=SECONDS).result().cluster_id)
         except KafkaException as error:
             raise unreachable(client) from error
 
