@@ -26,6 +26,7 @@ from anabranch.gates.ports import SampledRecord, TableIdentity
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets
 from anabranch.replay.staging import newest
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -50,8 +51,9 @@ class ProjectProbes:
         from confluent_kafka import KafkaException
 
         client = self._client
+        asking = admin(client)  # held until the answer: a client that is collected ends its requests
         try:
-            return str(admin(client).describe_cluster(request_timeout=SECONDS).result().cluster_id)
+            return str(asking.describe_cluster(request_timeout=SECONDS).result().cluster_id)
         except KafkaException as error:
             raise unreachable(client) from error
 
@@ -83,11 +85,12 @@ class ProjectProbes:
             require_answer(self._client)
             return []
 
-    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
-        target = self._target
-        staging = None if run is None else newest(target.stagings(run))
-        staged = None if staging is None else staging.head
-        return rehearse_rollback(target, name, self.plan.target.partitions, staged, time.monotonic)
+    def staged(self, run: str) -> Head | None:
+        staging = newest(self._target.stagings(run))
+        return None if staging is None else staging.head
+
+    def rehearse_rollback(self, name: str, staged: Head | None) -> RehearsedRollback:
+        return rehearse_rollback(self._target, name, self.plan.target.partitions, staged, time.monotonic)
 
     @property
     def _client(self) -> dict[str, str]:

@@ -106,8 +106,9 @@ class GateMeasures:
 
     def _rehearse_rollback(self) -> dict[str, Any]:
         name = self.run or f"gates-{self.plan.hash[:12]}"
+        staged = None if self.run is None else self.probes.staged(self.run)
         try:
-            return self.probes.rehearse_rollback(name, self.run).document()
+            return self.probes.rehearse_rollback(name, staged).document()
         except AnabranchError as refused:
             return rollback.refusal_of(refused.code, refused.what, refused.remedy)
         except Exception as error:

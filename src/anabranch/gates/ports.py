@@ -12,6 +12,7 @@ from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading
 from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.slices import Offsets
+from anabranch.runs.heads import Head
 
 
 class GateObserver(Protocol):
@@ -84,8 +85,11 @@ class GateProbes(Protocol):
         """At most `most` records of each partition of each place. A partition that did not answer in time is left out;
         where the cluster refuses, nothing is returned. Raises KafkaUnreachableError."""
 
-    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
-        """Promote and roll back on a scratch branch `name` of the table: what `run` has staged, or an empty range.
+    def staged(self, run: str) -> Head | None:
+        """The newest snapshot of the run's staging; None: it has staged nothing. Raises if the table is gone."""
+
+    def rehearse_rollback(self, name: str, staged: Head | None) -> RehearsedRollback:
+        """Promote and roll back on a scratch branch `name` of the table: the snapshot `staged`, or an empty range.
 
         Main is unchanged. Raises AnabranchError where the table forbids it, and whatever a catalog's client raises.
         """

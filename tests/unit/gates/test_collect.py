@@ -28,6 +28,7 @@ from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.slices import Offsets
 from anabranch.project.sections.approval import RoleSettings
 from anabranch.project.sections.gates import HighVolume
+from anabranch.runs.heads import Head
 
 
 @dataclass
@@ -82,7 +83,11 @@ class World:
         self.measured.append("schema")
         return [{p: (SampledRecord(p, start, None),) for p, (start, _) in place.items()} for place in places]
 
-    def rehearse_rollback(self, name: str, run: str | None) -> RehearsedRollback:
+    def staged(self, run: str) -> Head | None:
+        raise AssertionError("a contract without a run has staged nothing")
+
+    def rehearse_rollback(self, name: str, staged: Head | None) -> RehearsedRollback:
+        assert staged is None
         self.measured.append("rollback")
         if self.refusal is not None:
             raise self.refusal
