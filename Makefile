@@ -25,7 +25,7 @@ $(READY): requirements.lock pyproject.toml
 demo: install ## Run two backfills from bug to proof on an embedded stack
 	@$(BIN)/anabranch demo
 
-test: install ## Run the test suite on a real broker, Spark and Iceberg (six minutes)
+test: install ## Run the test suite on a real broker, Spark and Iceberg
 	$(BIN)/pytest -n 2 --dist loadscope
 
 test-long: install ## Run the long tests: processes killed at every crash point, whole lifecycles, injected faults

@@ -2,6 +2,12 @@
 
 import os
 
+from hypothesis import settings
+
+# No test is judged by the clock: a machine with other work on it is slow.
+settings.register_profile("anabranch", deadline=None)
+settings.load_profile("anabranch")
+
 # Of every JVM of the run: they work for minutes, and half their time went into compiling code to run for hours.
 # The quick compiler alone gets 48 MB for its code, which the one Spark session fills: it would throw away what it
 # needs again a moment later.
