@@ -50,5 +50,5 @@ def test_an_estimate_is_priced_kept_and_told_by_plan(plan_shop: Shop, capsys: py
     assert (kept.found["amount"], kept.found["currency"]) == (estimate["amount"], "USD")
     assert main(["plan", "-f", str(contract), "--project", project]) == 0
     table = capsys.readouterr().out
-    assert "unknown until it is rehearsed" in table
+    assert "unknown until a rehearsal" in table
     assert "no budget in the contract" in table

@@ -202,7 +202,7 @@ def test_a_plan_for_people(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) 
     assert "requested: 2025-06-04T01:00:00Z" in printed.out
     assert "a file holds one day of ordered_at" in printed.out
     assert "429" in printed.out
-    assert "promote in one commit to shop.orders: 2 files out" in printed.out
+    assert "promote to shop.orders in one commit: 2 files removed" in printed.out
     assert "one atomic commit; no data file is rewritten" in printed.out
     assert f"anabranch apply -f {contract}" in printed.err
 
