@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.expressions import AlwaysTrue, EqualTo
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -130,7 +130,7 @@ def test_the_files_of_a_range_are_those_of_its_partitions(
 def test_files_are_of_the_snapshot_that_was_asked_for(daily: Table) -> None:
     first = next(each.snapshot_id for each in daily.snapshots())
     assert len(files_in(daily, first, WholeTable(None))) == 2
-    daily.delete(EqualTo("id", 0))
+    daily.delete("id == 0")
     assert found(daily, days(0, 4)) == [1, 2, 3]
     assert len(files_in(daily, first, WholeTable(None))) == 2
     with pytest.raises(ValueError, match="12345"):
@@ -191,7 +191,7 @@ def test_a_commit_that_came_before_is_not_counted_again(daily: Table) -> None:
 def test_a_commit_that_removes_says_what_and_keeps_silent_of_what_stays(daily: Table) -> None:
     """The first two days lie in one manifest, which is written again for the one that stays."""
     before = files_in(daily, head(daily).snapshot_id, days(0, 1))
-    daily.delete(EqualTo("id", 0))
+    daily.delete("id == 0")
     changed = changed_in(daily, head(daily), days(0, 4))
     assert (changed.removed, changed.added) == (frozenset(before), frozenset())
     assert changed_in(daily, head(daily), days(1, 4)).removed == frozenset()

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
-from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFile, ManifestEntryStatus, ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -85,7 +84,7 @@ def test_a_manifest_is_read_once(shop: Catalog) -> None:
 def test_a_removed_file_has_an_entry_and_is_not_live(shop: Catalog) -> None:
     table = table_of(shop, BY_DAY)
     put(table, 0, 1)
-    table.delete(EqualTo("id", 0))
+    table.delete("id == 0")
     assert [each.partition[0] - ZERO for each in files(table)] == [1]
     snapshot = table.current_snapshot()
     assert snapshot is not None
@@ -96,7 +95,7 @@ def test_a_removed_file_has_an_entry_and_is_not_live(shop: Catalog) -> None:
 def test_manifests_with_nothing_left_are_left_out(shop: Catalog) -> None:
     table = table_of(shop, BY_DAY)
     put(table, 0)
-    table.delete(EqualTo("id", 0))
+    table.delete("id == 0")
     snapshot = table.current_snapshot()
     assert snapshot is not None
     assert len(snapshot.manifests(table.io)) == 1

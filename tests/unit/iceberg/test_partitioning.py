@@ -47,9 +47,9 @@ def table_by(shop: Catalog, *fields: tuple[int, Transform[Any, Any]]) -> Table:
 
 
 def spec(folder: Path, partition_by: str | list[str] | None) -> PipelineSpec:
-    target = {"table": "shop.orders", "keys": ["order_id"]}
+    target: dict[str, Any] = {"table": "shop.orders", "keys": ["order_id"]}
     if partition_by is not None:
-        target["partitionBy"] = partition_by  # type: ignore[assignment]
+        target["partitionBy"] = partition_by
     return pipeline(folder, target=target).spec
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.adapters.kafka.facts import PROBES, _markers_seen, _settings, _TimestampOffsets
+from anabranch.adapters.kafka.sample import Records
 from anabranch.plan.ports import OffsetAtTime, TopicSettings
 
 SETTINGS = {
@@ -120,7 +121,7 @@ def test_without_an_end_nothing_is_looked_at_after_it() -> None:
 
 
 def test_the_records_of_all_places_are_one_list_in_order() -> None:
-    samples = [{0: run(50, 0, 1)}, {0: run(60, 0)}, {0: run(50, 1, 2)}, {0: ()}]
+    samples: list[Records] = [{0: run(50, 0, 1)}, {0: run(60, 0)}, {0: run(50, 1, 2)}, {0: ()}]
     facts = places(earliest=5, latest=90, watermark=95, first=6, at_start=20, at_end=50).facts(0, samples, 700)
     assert facts.after_end == (at(50), at(51), at(52), at(60))
     assert (facts.earliest, facts.latest, facts.high_watermark, facts.size) == (5, 90, 95, 700)
@@ -129,7 +130,7 @@ def test_the_records_of_all_places_are_one_list_in_order() -> None:
 
 @pytest.mark.parametrize("silent", range(PROBES))
 def test_one_place_that_could_not_be_read_leaves_the_end_unknown(silent: int) -> None:
-    samples = [{} if probe == silent else {0: run(50, probe)} for probe in range(PROBES)]
+    samples: list[Records] = [{} if probe == silent else {0: run(50, probe)} for probe in range(PROBES)]
     assert places(at_end=50).facts(0, samples, None).after_end is None
 
 

@@ -70,7 +70,7 @@ class Cluster:
 
 
 def ask(cluster: Cluster, *topics: TopicDescription) -> _SurveyOffsets:
-    return _SurveyOffsets.ask(cluster, {each.name: each for each in topics}, 500)  # type: ignore[arg-type]
+    return _SurveyOffsets.ask(cluster, {each.name: each for each in topics}, 500)
 
 
 GROWING = (place(10), place(100), place(12, 1_000), place(70, 5_000))
@@ -147,15 +147,15 @@ def test_a_partition_that_never_gets_a_leader_is_left_unknown(monkeypatch: pytes
 def test_a_topic_that_was_deleted_meanwhile_is_left_out() -> None:
     gone = error(KafkaError.UNKNOWN_TOPIC_OR_PART)
     cluster = Cluster(topics={"orders": topic("orders", 1, 0), "carts": gone})
-    found = _described(cluster, ["orders", "carts"])  # type: ignore[arg-type]
+    found = _described(cluster, ["orders", "carts"])
     assert set(found) == {"orders"}
     assert _numbers(found["orders"]) == (0, 1)
     with pytest.raises(KafkaException):
-        _described(Cluster(topics={"orders": error(KafkaError._TRANSPORT)}), ["orders"])  # type: ignore[arg-type]
+        _described(Cluster(topics={"orders": error(KafkaError._TRANSPORT)}), ["orders"])
 
 
 def test_of_no_topics_nothing_is_asked() -> None:
-    assert _described(Cluster(topics={"orders": topic("orders", 0)}), []) == {}  # type: ignore[arg-type]
+    assert _described(Cluster(topics={"orders": topic("orders", 0)}), []) == {}
 
 
 # Settings.
@@ -187,10 +187,10 @@ def entries(**changes: str | None) -> dict[str, ConfigEntry]:
     ],
 )
 def test_the_settings_that_decide_how_long_a_record_stays(told: dict[str, ConfigEntry], expected: Keeping) -> None:
-    assert _keeping(Cluster(configs={"orders": told}), ["orders"]) == {"orders": expected}  # type: ignore[arg-type]
+    assert _keeping(Cluster(configs={"orders": told}), ["orders"]) == {"orders": expected}
 
 
 def test_a_topic_whose_settings_may_not_be_seen_is_left_out() -> None:
     refused = error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     cluster = Cluster(configs={"orders": entries(), "carts": refused})
-    assert set(_keeping(cluster, ["orders", "carts"])) == {"orders"}  # type: ignore[arg-type]
+    assert set(_keeping(cluster, ["orders", "carts"])) == {"orders"}

@@ -101,7 +101,7 @@ def test_settings_that_are_not_shown_leave_the_headroom_unknown(world: World) ->
 
 
 def test_a_range_that_reaches_beyond_now_is_told_and_one_of_everything_is_not(world: World) -> None:
-    soon = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-05T00:00:00Z"}}}
+    soon: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-05T00:00:00Z"}}}
     early = JUNE + timedelta(days=2)
     assert codes(outlook(world, now=early, **soon)) == {"range-not-over"}
     assert codes(outlook(world, now=JUNE + timedelta(days=4), **soon)) == set(), "its last partition is over"
@@ -111,7 +111,7 @@ def test_a_range_that_reaches_beyond_now_is_told_and_one_of_everything_is_not(wo
 def test_a_closed_range_of_keys_is_told_that_it_goes_on_to_live(world: World) -> None:
     target = {"partitions": WholeTable(None, JUNE), "live": LIVE}
     closed = outlook(world, target=target, pipe=UPSERT)
-    since = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
+    since: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
     opened = outlook(world, target=target, pipe=UPSERT, **since)
     assert codes(closed) == {"merged-to-live"}
     assert codes(opened) == set()
@@ -122,7 +122,7 @@ def test_a_closed_range_of_keys_is_told_that_it_goes_on_to_live(world: World) ->
 def test_compaction_takes_no_row_from_a_table_by_key(world: World) -> None:
     compacted = {"settings": replace(SETTINGS, cleanup=frozenset({"compact"}))}
     target = {"partitions": WholeTable(None, JUNE), "live": LIVE}
-    since = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
+    since: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
     assert codes(outlook(world, source=compacted, target=target, pipe=UPSERT, **since)) == set()
     assert codes(outlook(world, source=compacted)) == {"compacted"}
 

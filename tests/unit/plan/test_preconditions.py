@@ -105,7 +105,7 @@ def test_commits_of_whom_nobody_knows_forbid_nothing(world: World) -> None:
 
 @pytest.mark.parametrize("wanted", [None, [0, 1, 2], [2, 0, 1]])
 def test_all_partitions_or_none_named_is_well(world: World, wanted: list[int] | None) -> None:
-    request = world.request(**({} if wanted is None else {"partitions": wanted}))
+    request = world.request(partitions=wanted)
     check_partitions(request, source(world, request))
 
 
@@ -156,7 +156,7 @@ def test_what_is_offered_instead_can_be_planned(world: World) -> None:
     assert error is not None
     later = "2025-06-02T00:00:00Z"
     assert later in error.remedy
-    span = {"range": {"eventTime": {"from": later, "to": "2025-06-03T00:00:00Z"}}}
+    span: dict[str, Any] = {"range": {"eventTime": {"from": later, "to": "2025-06-03T00:00:00Z"}}}
     assert retention(world, gone_until(125), gone_until(130), **span) is None
 
 
@@ -183,7 +183,7 @@ def test_a_partition_that_holds_late_records_only_is_judged_by_its_slack(world: 
 
 def test_the_range_is_that_of_whole_partitions(world: World) -> None:
     """Asked for from noon, the target's partition begins at midnight."""
-    span = {"range": {"eventTime": {"from": "2025-06-01T12:00:00Z", "to": "2025-06-02T00:00:00Z"}}}
+    span: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T12:00:00Z", "to": "2025-06-02T00:00:00Z"}}}
     part = widen(AXIS, JUNE + 12 * HOUR, JUNE + 24 * HOUR)
     assert isinstance(part, PartitionRange)
     assert part.start == JUNE

@@ -60,7 +60,7 @@ RUN = Run(
     created_at=NOW,
     updated_at=NOW,
 )
-CONTRACT = {
+CONTRACT: dict[str, Any] = {
     "metadata": {"name": "june-rates"},
     "spec": {
         "owner": "shop",
