@@ -88,8 +88,11 @@ def test_a_removed_file_has_an_entry_and_is_not_live(shop: Catalog) -> None:
     assert [each.partition[0] - ZERO for each in files(table)] == [1]
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    statuses = {e.status for m in snapshot.manifests(table.io) for e in entries_of(m, table.io)}
+    written = snapshot.manifests(table.io)
+    statuses = {each.status for manifest in written for each in entries_of(manifest, table.io)}
     assert ManifestEntryStatus.DELETED in statuses
+    live = [each.data_file.partition[0] - ZERO for _, entries in live_entries(written, table.io) for each in entries]
+    assert live == [1], "whichever manifest says so"
 
 
 def test_manifests_with_nothing_left_are_left_out(shop: Catalog) -> None:

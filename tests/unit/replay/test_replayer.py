@@ -573,5 +573,18 @@ def test_an_outage_beyond_the_limit_pauses_the_run(scene: Scene) -> None:
     assert attempts == [Outcome.FAILED, Outcome.SUCCEEDED]
 
 
+def test_whoever_is_superseded_in_an_outage_does_not_wait_for_it(scene: Scene) -> None:
+    answers = silent_service(scene, timedelta(0))
+
+    def overtaken() -> None:
+        answers["Kafka"] = False
+        taken_over(scene.store)
+
+    scene.writer.upon[IDS[1]] = overtaken
+    with pytest.raises(SupersededError):
+        scene()
+    assert scene.state is State.REPLAYING
+
+
 def taken_over(store: SqlRunStore) -> None:
     store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
