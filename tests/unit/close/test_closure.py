@@ -21,6 +21,7 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, WholeTable
 from anabranch.replay.ledger import Account
 from anabranch.replay.slice_ledger import SliceLedger
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -34,7 +35,7 @@ PLAN = Plan(
     contract="c1",
     code="fixed",
     source=PlannedSource("shop.orders", "u1", 2, {1: ((0, 5), (8, 9)), 0: ((0, 50),)}, {}, {0: Proof.WHOLE}),
-    target=PlannedTarget("shop.orders", 7, "schema", PART, None, None),
+    target=PlannedTarget("shop.orders", Head("7"), "schema", PART, None, None),
     slices=(),
 )
 LEDGERS = (SliceLedger(100, {0: Account(10, output=10, rows=12)}), SliceLedger(50, {1: Account(5, filtered=5)}))
@@ -94,12 +95,12 @@ def ready(store: SqlRunStore, state: State) -> RunLease:
     """A run in that state, with slices, a validation and a promotion on record."""
     lease = RunLease(store.reader, store.writer, RUN, walked_to(store, state).epoch, "ada")
     for number, ledger in enumerate(LEDGERS):
-        settled(lease, "slice", f"s{number}", Outcome.SUCCEEDED, {"snapshot": number, "ledger": ledger.document()})
+        settled(lease, "slice", f"s{number}", Outcome.SUCCEEDED, {"snapshot": str(number), "ledger": ledger.document()})
     settled(lease, "slice", "s9", Outcome.FAILED, {"what": "lost"})
-    settled(lease, "control", "c0", Outcome.SUCCEEDED, {"snapshot": 9, "ledger": LEDGERS[0].document()})
-    settled(lease, "validate", "v1", Outcome.SUCCEEDED, {"verdict": "accepted", "staging": 41, "digest": "d"})
+    settled(lease, "control", "c0", Outcome.SUCCEEDED, {"snapshot": "9", "ledger": LEDGERS[0].document()})
+    settled(lease, "validate", "v1", Outcome.SUCCEEDED, {"verdict": "accepted", "staging": "41", "digest": "d"})
     if state is State.PROMOTED:
-        settled(lease, "promote", "p1", Outcome.SUCCEEDED, {"snapshot": 77})
+        settled(lease, "promote", "p1", Outcome.SUCCEEDED, {"snapshot": "77"})
     return lease
 
 
@@ -137,7 +138,7 @@ def test_the_record_says_what_was_achieved_and_staging_is_gone(store: SqlRunStor
     assert (outside.refs, lease.run.state) == ({"r2"}, State.CLOSED)
     assert [each.outcome for each in closings(lease)] == [Outcome.SUCCEEDED]
     assert (record["run"], record["verdict"], record["pipeline"]) == (RUN, "promoted", "orders")
-    assert (record["target"], record["base"], record["code"]) == ("shop.orders", 7, "fixed")
+    assert (record["target"], record["base"], record["code"]) == ("shop.orders", "7", "fixed")
     assert record["range"] == [PART.start.isoformat(), PART.end.isoformat()]
     assert (record["contract_hash"], record["plan_hash"]) == (lease.run.contract_hash, lease.run.plan_hash)
     assert record["topic"] == {"name": "shop.orders", "uuid": "u1"}
@@ -169,13 +170,13 @@ def test_the_record_has_the_steps_that_decided_in_order(store: SqlRunStore, outs
         ("validate", "v1", "succeeded"),
         ("promote", "p1", "succeeded"),
     ]
-    assert steps[1]["details"] == {"snapshot": 77}
+    assert steps[1]["details"] == {"snapshot": "77"}
 
 
 def test_who_approved_is_in_the_record(store: SqlRunStore, outside: Outside) -> None:
     lease = ready(store, State.PROMOTED)
     run, until = lease.run, datetime(2025, 8, 1, tzinfo=timezone.utc)
-    details = given(run.plan_hash, run.contract_hash, AcceptedStaging(41, "d"), "fine", until)
+    details = given(run.plan_hash, run.contract_hash, AcceptedStaging(Head("41"), "d"), "fine", until)
     store.writer.record_act(GIVEN, actor="bob", details=details)
     store.writer.record_act(GIVEN, actor="eve", details={**details, "contract": "another"})
     approvals = closure(lease, outside)()["approvals"]

@@ -140,8 +140,8 @@ def test_lookups_that_found_nothing_are_told_as_nothing() -> None:
 
 
 def test_an_open_transaction_holds_back_what_readers_may_reach() -> None:
-    assert places(latest=90, watermark=95).held_back
-    assert not places(latest=90, watermark=90).held_back
+    assert places(latest=90, watermark=95).has_open_transaction
+    assert not places(latest=90, watermark=90).has_open_transaction
 
 
 # Markers.

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tests.unit.plan.world import JUNE, World, milliseconds
 
 from anabranch.contract.event_window import EventWindow
-from anabranch.plan.offsets.event_span import EventSpan
 from anabranch.plan.ports import LiveHistory
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.strategies.event_windows import first_touched, reading, require_closed, split
-from anabranch.plan.target_range import EPOCH, Grain, PartitionRange, TimeAxis, WholeTable, widen
+from anabranch.plan.strategies.event_windows import events_needed, first_touched, require_closed, split
+from anabranch.plan.target_range import EPOCH, EventSpan, Grain, PartitionRange, TimeAxis, WholeTable, widen
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -34,11 +33,11 @@ def hours(start: datetime, count: int = 1) -> PartitionRange:
 
 def test_without_windows_the_events_are_those_of_the_partitions() -> None:
     part = hours(JUNE, 3)
-    assert reading(None, part) == EventSpan(part.start, part.end)
+    assert events_needed(None, part) == EventSpan(part.start, part.end)
 
 
 def test_windows_that_begin_in_the_range_reach_beyond_its_end_by_what_is_left_of_the_last() -> None:
-    found = reading(window(**SLIDING), hours(JUNE))
+    found = events_needed(window(**SLIDING), hours(JUNE))
     assert (found.start, found.end) == (JUNE, JUNE + 100 * MINUTE), "the last begins at :40"
 
 
@@ -48,7 +47,7 @@ def test_a_step_that_does_not_fit_the_partition_begins_with_the_first_window_in_
     starts = [JUNE + n * HOUR for n in range(14)]
     beginning = [each for each in starts if (each - EPOCH) % (7 * HOUR) == timedelta()]
     for each in starts:
-        found = reading(size, hours(each))
+        found = events_needed(size, hours(each))
         if each in beginning:
             assert (found.start, found.end) == (each, each + 7 * HOUR)
         else:
@@ -56,13 +55,13 @@ def test_a_step_that_does_not_fit_the_partition_begins_with_the_first_window_in_
 
 
 def test_a_session_s_longest_decides_how_far_beyond_the_range_is_read() -> None:
-    found = reading(window(**SESSION), hours(JUNE))
+    found = events_needed(window(**SESSION), hours(JUNE))
     assert (found.start, found.end) == (JUNE - 20 * MINUTE, JUNE + 3 * HOUR)
 
 
 @pytest.mark.parametrize("said", [SESSION, {"kind": "session", "gap": "90m"}])
 def test_nothing_is_read_from_before_1970(said: dict[str, str]) -> None:
-    assert reading(window(**said), hours(EPOCH)).start == EPOCH
+    assert events_needed(window(**said), hours(EPOCH)).start == EPOCH
     assert first_touched(window(**said), EPOCH + MINUTE) == EPOCH
 
 

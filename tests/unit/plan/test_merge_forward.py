@@ -17,6 +17,7 @@ from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.slices import ranges_of
 from anabranch.plan.strategies.start_snapshots import StartSnapshot, TableSnapshot
 from anabranch.plan.target_range import WholeTable
+from anabranch.runs.heads import Head
 
 LOGS = (hourly(20), hourly(20))
 LIVE = LiveHistory({0: 400, 1: 300}, 9, True, frozenset(), 0)
@@ -27,7 +28,7 @@ DAMAGE = 5 * 24 - 1
 
 
 def state(snapshot: int, position: dict[int, int], topic: str = "u1") -> TableSnapshot:
-    return TableSnapshot(snapshot, None, topic, position, None, JUNE - timedelta(days=1))
+    return TableSnapshot(Head(str(snapshot)), None, topic, position, None, JUNE - timedelta(days=1))
 
 
 def planned(world: World, *states: TableSnapshot, live: LiveHistory = LIVE, **given: Any) -> Planned:
@@ -56,7 +57,7 @@ def test_a_partition_that_live_has_not_gone_on_in_is_not_read(world: World) -> N
     still = LiveHistory({0: 400, 1: 50}, 9, True, frozenset(), 0)
     found = plan(world, state(7, {0: DAMAGE, 1: 50}), live=still)
     assert found.source.ranges == {0: ((DAMAGE, 400),)}
-    assert found.state == StartSnapshot(7, {0: DAMAGE, 1: 50})
+    assert found.state == StartSnapshot(Head("7"), {0: DAMAGE, 1: 50})
 
 
 def test_it_ends_where_live_stands_and_with_nothing_left_out_if_it_begins_at_nothing(world: World) -> None:
@@ -75,7 +76,7 @@ def test_without_a_live_writer_all_of_the_topic_is_replayed(world: World) -> Non
 
 def test_a_state_of_the_snapshot_that_was_named_must_be_of_this_topic(world: World) -> None:
     named = {"range": {"sinceSnapshot": 7}}
-    assert plan(world, state(7, {0: 10, 1: 20}), **named).state == StartSnapshot(7, {0: 10, 1: 20})
+    assert plan(world, state(7, {0: 10, 1: 20}), **named).state == StartSnapshot(Head("7"), {0: 10, 1: 20})
     with pytest.raises(PlanRefusedError) as refused:
         plan(world, state(7, {0: 10}, topic="former"), state(8, {0: 10}), **named)
     assert (refused.value.code, refused.value.fields["snapshot"]) == ("plan.state-unknown", 7)
@@ -84,7 +85,7 @@ def test_a_state_of_the_snapshot_that_was_named_must_be_of_this_topic(world: Wor
 def test_a_state_that_was_named_may_hold_the_damage(world: World) -> None:
     """Whoever names a snapshot knows better than event times do."""
     late = {0: DAMAGE + 50, 1: DAMAGE + 50}
-    assert plan(world, state(7, late), range={"sinceSnapshot": 7}).state == StartSnapshot(7, late)
+    assert plan(world, state(7, late), range={"sinceSnapshot": 7}).state == StartSnapshot(Head("7"), late)
     assert plan(world, state(7, late)).state == StartSnapshot(None, {})
 
 
@@ -100,4 +101,4 @@ def test_the_damage_begins_one_slack_before_the_first_moment(world: World) -> No
         target = {"partitions": WholeTable(None, JUNE + hours * HOUR), "live": LIVE}
         good, bad = state(8, {0: start, 1: start}), state(9, {0: start + 1, 1: start})
         found = world.plan(LOGS, target={**target, "states": (bad, good)}, pipe=UPSERT, range=since).plan
-        assert found.state == StartSnapshot(8, {0: start, 1: start})
+        assert found.state == StartSnapshot(Head("8"), {0: start, 1: start})

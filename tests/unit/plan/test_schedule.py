@@ -18,6 +18,7 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import EPOCH, Grain, PartitionRange, TimeAxis, WholeTable, everything
+from anabranch.runs.heads import Head
 
 DAY = timedelta(days=1)
 AXIS = TimeAxis("at", Grain.DAY)
@@ -31,7 +32,7 @@ PLAN = Plan(
     contract="c1",
     code="fixed",
     source=PlannedSource("shop.orders", "u1", 2, {0: ((0, 1500),), 1: ((0, 500),)}, {}),
-    target=PlannedTarget("shop.orders", 7, "schema", OVER, None, None, rows=500_000),
+    target=PlannedTarget("shop.orders", Head("7"), "schema", OVER, None, None, rows=500_000),
     slices=SLICES,
 )
 
@@ -39,7 +40,7 @@ PLAN = Plan(
 def of(part: PartitionRange | WholeTable, start: datetime | None = None) -> Plan:
     whole = isinstance(part, WholeTable)
     strategy = Strategy.MERGE_FORWARD if whole else Strategy.REPLACE_RANGE
-    return replace(PLAN, strategy=strategy, target=replace(PLAN.target, partitions=part, asked_start=start))
+    return replace(PLAN, strategy=strategy, target=replace(PLAN.target, partitions=part, requested_start=start))
 
 
 def told(plan: Plan = PLAN, window: Schedule | None = None, rate: int | None = None, **changes: float) -> Forecast:

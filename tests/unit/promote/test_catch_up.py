@@ -19,6 +19,7 @@ from anabranch.promote.history import Author, Commit, StagingBehind, classify_ta
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice
+from anabranch.runs.heads import Head
 
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 RANGE = Plan(
@@ -26,18 +27,18 @@ RANGE = Plan(
     contract="c1",
     code="fixed",
     source=PlannedSource("shop.orders", "u1", 1, {0: ((0, 50),)}, {0: 50}),
-    target=PlannedTarget("shop.orders", 7, "schema", PART, None, None),
+    target=PlannedTarget("shop.orders", Head("7"), "schema", PART, None, None),
     slices=(),
 )
 TABLE = replace(RANGE, strategy=Strategy.MERGE_FORWARD, target=replace(RANGE.target, partitions=WholeTable(None)))
 
 
 def live(snapshot: int, offsets: Offsets) -> Commit:
-    return Commit(snapshot, Author.LIVE, None, "buggy", offsets, added=frozenset({f"live-{snapshot}"}))
+    return Commit(Head(str(snapshot)), Author.LIVE, None, "buggy", offsets, added=frozenset({f"live-{snapshot}"}))
 
 
 def staged(slice_id: str, offsets: Offsets) -> StagedSlice:
-    return StagedSlice(slice_id, 1, 40, offsets, SliceLedger(0, {}))
+    return StagedSlice(slice_id, 1, Head("40"), offsets, SliceLedger(0, {}))
 
 
 def test_of_a_range_each_commit_of_live_is_a_slice_of_its_own() -> None:
@@ -71,7 +72,7 @@ def test_a_long_way_to_live_is_cut_and_each_slice_has_a_name_of_its_own() -> Non
 
 
 def test_staging_has_come_as_far_as_its_slices_or_the_state_it_started_from() -> None:
-    started = replace(TABLE, state=StartSnapshot(3, {0: 20, 1: 8}))
+    started = replace(TABLE, state=StartSnapshot(Head("3"), {0: 20, 1: 8}))
     assert reached(started, []) == {0: 20, 1: 8}
     slices = [staged("s00001", {0: (35, 50)}), staged("s00000", {0: (20, 35), 2: (0, 4)})]
     assert reached(started, slices) == {0: 50, 1: 8, 2: 4}
@@ -92,7 +93,7 @@ def test_what_was_missed_brings_a_whole_table_up_to_live(counts: list[dict[int, 
     slices = missed(TABLE, commits, so_far)
     for partition, ranges in ranges_of(slices).items():
         assert ranges == ((so_far.get(partition, 0), stands[partition]),)
-    after = reached(replace(TABLE, state=StartSnapshot(3, so_far)), [staged(s.id, s.offsets) for s in slices])
+    after = reached(replace(TABLE, state=StartSnapshot(Head("3"), so_far)), [staged(s.id, s.offsets) for s in slices])
     assert not isinstance(classify_table_commits(commits, run="r1", reached=after), StagingBehind)
     was_behind = isinstance(classify_table_commits(commits, run="r1", reached=so_far), StagingBehind)
     assert was_behind is bool(slices)

@@ -23,6 +23,7 @@ from tests.unit.validate.evidence import (
 
 from anabranch.plan.target_range import TimeAxis, WholeTable
 from anabranch.replay.ledger import Account, SliceAccount
+from anabranch.runs.heads import Head
 from anabranch.validate.attribution import Attribution, DiffAttribution
 from anabranch.validate.measures import Checksum, Measures, Nulls, OutOfRangeFiles, Side
 from anabranch.validate.report import Report, ValidationRejectedError, Verdict, require_accepted
@@ -109,8 +110,8 @@ def test_rows_before_and_after_are_of_the_two_sides() -> None:
 
 
 def test_buckets_are_those_with_rows_on_either_side_in_order() -> None:
-    before = Side(1, COLUMNS, {FIRST + 17: Checksum(2, 1, 1), FIRST: Checksum(8, 1, 1)})
-    after = Side(2, COLUMNS, {FIRST: Checksum(8, 1, 1), FIRST + 15: Checksum(3, 3, 3)})
+    before = Side(Head("1"), COLUMNS, {FIRST + 17: Checksum(2, 1, 1), FIRST: Checksum(8, 1, 1)})
+    after = Side(Head("2"), COLUMNS, {FIRST: Checksum(8, 1, 1), FIRST + 15: Checksum(3, 3, 3)})
     found = report(base=before, staged=after)
     assert [(each.start, each.base.rows, each.staged.rows, each.changed) for each in found.buckets] == [
         (START, 8, 8, False),
@@ -121,7 +122,7 @@ def test_buckets_are_those_with_rows_on_either_side_in_order() -> None:
 
 
 def test_the_same_number_of_other_rows_is_a_change() -> None:
-    after = Side(2, COLUMNS, {**BUCKETS, FIRST: Checksum(BUCKETS[FIRST].rows, 7, 7)})
+    after = Side(Head("2"), COLUMNS, {**BUCKETS, FIRST: Checksum(BUCKETS[FIRST].rows, 7, 7)})
     assert [each.changed for each in report(staged=after).buckets] == [True, False]
 
 
