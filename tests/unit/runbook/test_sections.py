@@ -31,6 +31,7 @@ from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, WholeTa
 from anabranch.project.quantities import format_duration
 from anabranch.project.sections.approval import RoleSettings
 from anabranch.runs.audit import GENESIS, AuditRecord
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import Run, RunFault
@@ -45,7 +46,7 @@ PLAN = Plan(
     contract="c" * 64,
     code="f" * 64,
     source=PlannedSource("shop.orders", "u1", 1, {0: ((0, 2000),)}, {0: 2500}, {0: Proof.WHOLE}),
-    target=PlannedTarget("shop.orders", 7, "schema", PART, None, None),
+    target=PlannedTarget("shop.orders", Head("7"), "schema", PART, None, None),
     slices=SLICES,
 )
 RUN = Run(
@@ -69,7 +70,7 @@ CONTRACT: dict[str, Any] = {
         "rollback": {"authority": "oncall", "horizon": "36h"},
     },
 }
-APPROVAL = Approval(5, "bob", NOW, NOW + HOUR, "p" * 64, "c" * 64, AcceptedStaging(41, "d"), "looks right")
+APPROVAL = Approval(5, "bob", NOW, NOW + HOUR, "p" * 64, "c" * 64, AcceptedStaging(Head("41"), "d"), "looks right")
 
 
 def entry(step: str, details: Mapping[str, object] | None = None, *, hours: int = 0, good: bool = True) -> JournalEntry:
@@ -139,7 +140,9 @@ def missing(now: Situation, title: str) -> list[str]:
     return [str(each.command) for each in blocks(now, title) if isinstance(each, MissingPart)]
 
 
-PROMOTED = (entry("promote", {"snapshot": 77}),)
+PROMOTED = (entry("promote", {"snapshot": "77"}),)
+STAGING = {"Branch": "ab_r1_e3"}
+KEPT = {"Tag of the former state": "ab_r1_before", "Tag of the promotion": "ab_r1_promoted"}
 
 
 # The book.
@@ -170,7 +173,7 @@ def test_states_in_which_production_differs_are_told_apart() -> None:
 
 
 def test_who_answers_for_it() -> None:
-    found = facts_in(situation(), "Who and what")
+    found = facts_in(situation(), "Overview")
     assert (found["Pipeline"], found["Table"], found["Author"], found["Context"]) == (
         "orders",
         "shop.orders",
@@ -183,7 +186,7 @@ def test_who_answers_for_it() -> None:
 
 def test_a_failed_run_says_why_with_its_code() -> None:
     failed = situation(State.FAILED, run=replace(RUN, fault=RunFault("replay.lost", "offsets are gone")))
-    assert facts_in(failed, "Who and what")["Fault"] == "offsets are gone [replay.lost]"
+    assert facts_in(failed, "Overview")["Fault"] == "offsets are gone [replay.lost]"
 
 
 # Contract.
@@ -198,13 +201,13 @@ def test_the_contract_in_lines_that_it_has() -> None:
         )
     )
     assert plain["Name"] == "june-rates"
-    assert "2025-06-01T00:00:00Z" in plain["Asked for"]
+    assert "2025-06-01T00:00:00Z" in plain["Range"]
     assert format_duration(36 * HOUR) in plain["Rollback guaranteed for"]
     assert (plain["Contract"], plain["Plan"], plain["Code"]) == (RUN.contract_hash, PLAN.hash, PLAN.code)
-    assert {"Only partitions", "Expected", "To be true after"}.isdisjoint(plain)
-    assert (more["Only partitions"], more["Expected"]) == ("0, 2", "rows: 5")
-    assert "notNull" in more["To be true after"]
-    assert "queries" not in more["To be true after"], "what was left empty is not asked for"
+    assert {"Partitions", "Expected", "Validation"}.isdisjoint(plain)
+    assert (more["Partitions"], more["Expected"]) == ("0, 2", "rows: 5")
+    assert "notNull" in more["Validation"]
+    assert "queries" not in more["Validation"], "what was left empty is not asked for"
 
 
 # Offsets.
@@ -235,8 +238,8 @@ def test_of_many_ranges_the_first_are_shown_and_a_command_has_the_others(count: 
 
 
 def test_before_anything_is_staged() -> None:
-    found = facts_in(situation(), "Staging and snapshots")
-    assert found["Branch"] == "not made yet"
+    found = facts_in(situation(staging=STAGING), "Staging and snapshots")
+    assert found["Branch"] == "not created yet"
     assert found["Slices staged"].startswith("0 of 2")
     assert found["Base snapshot"] == "7"
     assert "Validated snapshot" not in found
@@ -249,25 +252,26 @@ def test_once_slices_are_staged_and_validated_and_promoted() -> None:
         entry("slice"),
         entry("slice", hours=1),
         entry("slice", good=False, hours=2),
-        entry("validate", {"verdict": "rejected", "staging": 40, "digest": "d"}, hours=3),
-        entry("validate", {"verdict": "accepted", "staging": 41, "digest": "d"}, hours=4),
-        entry("promote", {"snapshot": 77}, hours=5),
+        entry("validate", {"verdict": "rejected", "staging": "40", "digest": "d"}, hours=3),
+        entry("validate", {"verdict": "accepted", "staging": "41", "digest": "d"}, hours=4),
+        entry("promote", {"snapshot": "77"}, hours=5),
         entry("rollback", {"what": "moved"}, hours=6, good=False),
     )
-    now = situation(State.PROMOTED, journal=journal, run=replace(RUN, epoch=3))
+    now = situation(State.PROMOTED, journal=journal, run=replace(RUN, epoch=3), staging=STAGING, kept=KEPT)
     found = facts_in(now, "Staging and snapshots")
     assert found["Slices staged"].startswith("2 of 2")
-    assert found["Branch"].endswith("_e3")
+    assert found["Branch"] == STAGING["Branch"]
+    assert KEPT.items() <= found.items()
     assert found["Validated snapshot"] == "41", "that of the last one"
     [grid] = grids(now, "Staging and snapshots")
     assert [row[:3] for row in grid.rows] == [("promote", "succeeded", "77"), ("rollback", "failed", "")]
 
 
 def test_a_closed_run_has_no_branch_and_a_whole_table_no_range() -> None:
-    closed = situation(State.CLOSED, run=replace(RUN, epoch=3))
-    assert not facts_in(closed, "Staging and snapshots")["Branch"].startswith("ab_")
+    closed = situation(State.CLOSED, run=replace(RUN, epoch=3), staging=STAGING)
+    assert facts_in(closed, "Staging and snapshots")["Branch"].startswith("removed")
     whole = replace(PLAN, target=replace(PLAN.target, partitions=WholeTable(None)))
-    assert facts_in(situation(plan=whole), "Staging and snapshots")["Replaced in production"] == "all of the table"
+    assert facts_in(situation(plan=whole), "Staging and snapshots")["Replaced in production"] == "the whole table"
 
 
 # Checks.
@@ -279,9 +283,9 @@ def test_before_a_validation_the_planned_checks_are_named() -> None:
     assert len(paragraphs(situation(), "Checks")) == 1
 
 
-VALIDATED = (entry("validate", {"verdict": "accepted", "staging": 41, "digest": "dd"}),)
+VALIDATED = (entry("validate", {"verdict": "accepted", "staging": "41", "digest": "dd"}),)
 REPORT = {
-    "staging": 41,
+    "staging": "41",
     "results": [{"outcome": "passed", "check": "keys", "expected": "none twice", "found": 0}],
 }
 
@@ -294,14 +298,14 @@ def test_the_results_of_the_last_validation() -> None:
     assert paragraphs(now, "Checks") == []
 
 
-@pytest.mark.parametrize("report", [None, {**REPORT, "staging": 40}])
+@pytest.mark.parametrize("report", [None, {**REPORT, "staging": "40"}])
 def test_a_report_that_is_elsewhere_or_of_other_staging_is_not_shown(report: dict[str, Any] | None) -> None:
     now = situation(State.VALIDATED, journal=VALIDATED, validation=report)
     assert grids(now, "Checks") == []
     assert len(paragraphs(now, "Checks")) == 1
 
 
-# Window, cost and gates: measured, or the command that measures.
+# Schedule, cost and gates: measured, or the command that measures.
 
 
 def measured(kind: str, until: datetime | None = NOW + HOUR, **found: object) -> Evidence:
@@ -311,7 +315,7 @@ def measured(kind: str, until: datetime | None = NOW + HOUR, **found: object) ->
 @pytest.mark.parametrize(
     ("title", "kind", "command"),
     [
-        ("Window", "rehearsal", "anabranch rehearse -f backfills/june.yaml --context prod"),
+        ("Schedule", "rehearsal", "anabranch rehearse -f backfills/june.yaml --context prod"),
         ("Cost", "cost", "anabranch cost -f backfills/june.yaml --context prod"),
         ("Gates", "schema", "anabranch gates r1 --context prod"),
     ],
@@ -327,23 +331,23 @@ def test_what_nobody_measured_is_told_with_the_command_that_does(title: str, kin
 
 
 @pytest.mark.parametrize(("until", "old"), [(NOW + HOUR, False), (NOW, True), (NOW - HOUR, True), (None, False)])
-def test_what_was_measured_too_long_ago_is_told_to_be_old(until: datetime | None, old: bool) -> None:
-    [grid] = grids(situation(evidence=[measured("rehearsal", until)]), "Window")
-    assert str(grid.rows[0][4]).endswith("too old") is old
+def test_what_was_measured_too_long_ago_is_shown_as_expired(until: datetime | None, old: bool) -> None:
+    [grid] = grids(situation(evidence=[measured("rehearsal", until)]), "Schedule")
+    assert str(grid.rows[0][4]).endswith("expired") is old
 
 
-def test_what_the_contract_says_of_its_window_and_its_budget() -> None:
-    plain = facts_in(situation(), "Window")
-    assert {"Not before", "If it can't be kept"}.isdisjoint(plain)
+def test_what_the_contract_says_of_its_schedule_and_its_budget() -> None:
+    plain = facts_in(situation(), "Schedule")
+    assert {"Not before", "When missed"}.isdisjoint(plain)
     spec = {
-        "window": {"startAfter": "2025-07-01T20:00:00Z", "deadline": "2025-07-02T04:00:00Z", "onMiss": "retry"},
+        "schedule": {"startAfter": "2025-07-01T20:00:00Z", "deadline": "2025-07-02T04:00:00Z", "onMiss": "retry"},
         "budget": {"cost": 12, "bytesPerSecond": 1048576},
     }
     full = situation(spec=spec)
-    assert list(facts_in(full, "Window").values()) == ["2025-07-01T20:00:00Z", "2025-07-02T04:00:00Z", "retry"]
+    assert list(facts_in(full, "Schedule").values()) == ["2025-07-01T20:00:00Z", "2025-07-02T04:00:00Z", "retry"]
     assert facts_in(full, "Cost")["Budget"] == "12"
-    assert "1,048,576" in facts_in(full, "Cost")["Reads at most"]
-    assert "1,048,576" not in facts_in(situation(), "Cost")["Reads at most"]
+    assert "1,048,576" in facts_in(full, "Cost")["Rate limit"]
+    assert "1,048,576" not in facts_in(situation(), "Cost")["Rate limit"]
 
 
 def test_the_scorecard_the_overrides_and_the_red_that_was_acknowledged() -> None:
@@ -408,34 +412,34 @@ def test_what_happened_leaves_out_what_tells_nothing_and_shortens_hashes() -> No
         record("run.submit", {"plan": "a" * 64}, to_state="planned"),
         record("lease.release"),
     )
-    [grid] = grids(situation(records=records), "What happened")
+    [grid] = grids(situation(records=records), "History")
     assert [row[2:] for row in grid.rows] == [
         ("run.start", "planned → replaying", ""),
         ("run.submit", "planned", f"plan: {'a' * 12}"),
     ]
-    assert grids(situation(), "What happened")[0].rows == ()
+    assert grids(situation(), "History")[0].rows == ()
 
 
 def test_of_a_long_history_the_last_records_are_shown_and_a_command_has_all() -> None:
     records = tuple(record("control.pause", seq=n, actor=f"a{n}") for n in range(RECORDS_SHOWN + 5))
     now = situation(records=records)
-    [grid] = grids(now, "What happened")
+    [grid] = grids(now, "History")
     assert [row[1] for row in grid.rows] == [f"a{n}" for n in range(5, RECORDS_SHOWN + 5)]
-    [words] = paragraphs(now, "What happened")
+    [words] = paragraphs(now, "History")
     assert "anabranch log r1 --context prod" in words
-    assert paragraphs(situation(records=records[:RECORDS_SHOWN]), "What happened") == []
+    assert paragraphs(situation(records=records[:RECORDS_SHOWN]), "History") == []
 
 
 # Commands, and who may.
 
 
 def who_may(now: Situation) -> dict[str, str]:
-    [grid] = grids(now, "Commands, and who may")
+    [grid] = grids(now, "Commands")
     return {str(row[1]).split()[1]: str(row[3]) for row in reversed(grid.rows)}
 
 
 def test_every_command_can_be_typed_as_it_stands() -> None:
-    [grid] = grids(situation(), "Commands, and who may")
+    [grid] = grids(situation(), "Commands")
     assert all(isinstance(row[1], Code) for row in grid.rows)
     assert all(row[1].startswith("anabranch ") and row[1].endswith("--context prod") for row in grid.rows)
     assert all("r1" in row[1] for row in grid.rows)
@@ -443,12 +447,12 @@ def test_every_command_can_be_typed_as_it_stands() -> None:
 
 def test_with_nobody_named_everybody_may_but_the_author_of_what_is_to_be_approved() -> None:
     found = who_may(situation())
-    assert found["pause"] == found["cancel"] == "everybody"
-    assert found["approve"] == found["promote"] == "everybody but the author, ada"
+    assert found["pause"] == found["cancel"] == "everyone"
+    assert found["approve"] == found["promote"] == "everyone but the author, ada"
     assert found["rollback"] == "oncall", "whom the contract names"
     free = who_may(situation(needs_approval=False))
-    assert free["approve"] == free["promote"] == "everybody"
-    assert who_may(situation(author_may_promote=True))["promote"] == "everybody"
+    assert free["approve"] == free["promote"] == "everyone"
+    assert who_may(situation(author_may_promote=True))["promote"] == "everyone"
 
 
 def test_with_roles_they_may_and_nobody_twice() -> None:
@@ -463,15 +467,15 @@ def test_with_roles_they_may_and_nobody_twice() -> None:
 def test_an_author_who_is_the_only_one_named_leaves_nobody() -> None:
     roles = RoleSettings.model_validate({"approvers": ["ada"], "operators": ["ada"]})
     found = who_may(situation(roles=roles))
-    assert found["approve"].startswith("nobody")
-    assert found["promote"].startswith("nobody")
+    assert found["approve"].startswith("no one")
+    assert found["promote"].startswith("no one")
     free = who_may(situation(roles=roles, needs_approval=False))
     assert (free["approve"], free["promote"]) == ("ada", "ada")
 
 
 def test_closing_works_when_the_horizon_of_the_promotion_is_over() -> None:
     now = situation(State.PROMOTED, journal=PROMOTED)
-    [grid] = grids(now, "Commands, and who may")
+    [grid] = grids(now, "Commands")
     [when] = [row[2] for row in grid.rows if row[1].startswith("anabranch close") and "forfeit" not in row[1]]
     assert f"{NOW + 36 * HOUR:%Y-%m-%d %H:%M}" in when
     assert isinstance(write_book(now), Runbook)
