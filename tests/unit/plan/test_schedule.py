@@ -43,11 +43,11 @@ def of(part: PartitionRange | WholeTable, start: datetime | None = None) -> Plan
     return replace(PLAN, strategy=strategy, target=replace(PLAN.target, partitions=part, requested_start=start))
 
 
-def told(plan: Plan = PLAN, window: Schedule | None = None, rate: int | None = None, **changes: float) -> Forecast:
-    return forecast(plan, measured(**changes), window, Live(), rate, NOW)
+def told(plan: Plan = PLAN, schedule: Schedule | None = None, rate: int | None = None, **changes: float) -> Forecast:
+    return forecast(plan, measured(**changes), schedule, Live(), rate, NOW)
 
 
-def window(**moments: datetime) -> Schedule:
+def schedule(**moments: datetime) -> Schedule:
     return Schedule.model_validate({name: each.isoformat() for name, each in moments.items()})
 
 
@@ -118,20 +118,20 @@ def test_what_never_ends_is_told_as_a_year(arrivals: float) -> None:
 
 def test_it_begins_when_the_contract_lets_it_and_not_before_now() -> None:
     later = NOW + timedelta(hours=5)
-    assert told(window=window(startAfter=later)).begin == later
-    assert told(window=window(startAfter=NOW - DAY)).begin == NOW
+    assert told(schedule=schedule(startAfter=later)).begin == later
+    assert told(schedule=schedule(startAfter=NOW - DAY)).begin == NOW
 
 
 def test_a_deadline_is_kept_to_the_second() -> None:
     at = NOW + timedelta(seconds=16)
-    kept, missed = told(window=window(deadline=at)), told(window=window(deadline=at - timedelta(seconds=1)))
+    kept, missed = told(schedule=schedule(deadline=at)), told(schedule=schedule(deadline=at - timedelta(seconds=1)))
     assert (kept.in_time, missed.in_time) == (True, False)
     assert kept.on_miss == missed.on_miss == "pause"
-    assert told(window=window(startAfter=NOW)).on_miss is None, "with no deadline there is nothing to miss"
+    assert told(schedule=schedule(startAfter=NOW)).on_miss is None, "with no deadline there is nothing to miss"
 
 
 def test_the_document_has_every_figure_as_a_plain_value() -> None:
-    document = told(of(NOT_OVER), window(deadline=NOW + DAY), arrivals_per_second=50.0).document()
+    document = told(of(NOT_OVER), schedule(deadline=NOW + DAY), arrivals_per_second=50.0).document()
     assert document["replay_seconds"] == 4.0
     assert document["total_seconds"] == pytest.approx(16 + 14 * 50 / 450, abs=0.001)
     assert document["live_headroom"] == 10.0

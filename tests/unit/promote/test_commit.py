@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.run_store.scene import leased, walked_to
+from tests.unit.promote.target import UncalledTarget, head_of
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.errors import AnabranchError
-from anabranch.plan.target_range import TargetPart
 from anabranch.promote.commit import Act, already_done, commit_once, reconcile
 from anabranch.promote.outcome import CommitUnrecordedError, OutcomeUnknownError
-from anabranch.promote.target import CommitNote, TargetHistory
-from anabranch.replay.staging import Staging
+from anabranch.promote.ports import CommitNote
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -36,46 +36,37 @@ class UnreachableError(AnabranchError):
     code = "test.unreachable"
 
 
-def refuse(_note: CommitNote) -> int:
+def refuse(_note: CommitNote) -> Head:
     raise RefusedError("no", state="as before", hint="try again")
 
 
 @dataclass
-class MemoryTable:
-    """A table whose main line is a list of commit ids, by snapshot. `reachable` is whether its history can be read."""
+class MemoryTable(UncalledTarget):
+    """A table whose main line is a list of commit ids, by head. `reachable` is whether its history can be read."""
 
-    commits: dict[int, str] = field(default_factory=dict)
+    commits: dict[Head, str] = field(default_factory=dict)
     reachable: bool = True
     looked: int = 0
 
-    def commit(self, note: CommitNote) -> int:
-        snapshot = 100 + len(self.commits)
+    def commit(self, note: CommitNote) -> Head:
+        snapshot = head_of(100 + len(self.commits))
         self.commits[snapshot] = note.id
         return snapshot
 
-    def commit_unheard(self, note: CommitNote) -> int:
+    def commit_unheard(self, note: CommitNote) -> Head:
         """It takes effect, and the answer is lost."""
         self.commit(note)
         raise ConnectionError
 
-    def not_commit_unheard(self, _note: CommitNote) -> int:
+    def not_commit_unheard(self, _note: CommitNote) -> Head:
         """It does not take effect, and the answer is lost."""
         raise ConnectionError
 
-    def landed(self, commit_id: str) -> int | None:
+    def find_commit(self, commit_id: str) -> Head | None:
         self.looked += 1
         if not self.reachable:
             raise ConnectionError
         return next((snapshot for snapshot, each in self.commits.items() if each == commit_id), None)
-
-    def survey(self, base: int, partitions: TargetPart) -> TargetHistory:
-        raise AssertionError("the commit of an act looks at nothing but its own id")
-
-    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
-        raise AssertionError
-
-    def take_out(self, staging: Staging, note: CommitNote) -> int:
-        raise AssertionError
 
 
 @pytest.fixture
@@ -120,7 +111,7 @@ def begun_in(store: SqlRunStore, act: Act, *, landed: MemoryTable | None = None)
 def test_success_is_one_commit_that_is_on_record(store: SqlRunStore, table: MemoryTable, act: Act) -> None:
     lease, notes = ready(store, act), []
 
-    def perform(note: CommitNote) -> int:
+    def perform(note: CommitNote) -> Head:
         assert lease.run.state is act.underway
         assert [each.id for each in store.reader.open_intents(RUN)] == [note.id], "the intent is on record before"
         notes.append(note)
@@ -179,7 +170,7 @@ def test_an_outcome_that_is_unknown_stays_open_until_the_next_call_settles_it(
 ) -> None:
     lease, notes = ready(store, act), []
 
-    def on_its_way(note: CommitNote) -> int:
+    def on_its_way(note: CommitNote) -> Head:
         notes.append(note)
         raise ConnectionError
 
@@ -248,7 +239,7 @@ def test_whoever_is_superseded_after_the_commit_is_told_so_and_the_next_settles_
 ) -> None:
     lease = ready(store, act)
 
-    def overtaken(note: CommitNote) -> int:
+    def overtaken(note: CommitNote) -> Head:
         snapshot = table.commit(note)
         store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
         return snapshot
@@ -278,7 +269,7 @@ def test_a_process_that_died_after_the_commit_is_finished_and_nothing_is_committ
 ) -> None:
     begun_in(store, act, landed=table)
     lease = next_process(store)
-    assert commit_once(lease, table, act, refuse) == 100
+    assert commit_once(lease, table, act, refuse) == head_of(100)
     assert (lease.run.state, outcomes(lease, act)) == (act.done, [Outcome.SUCCEEDED])
 
 
@@ -289,10 +280,10 @@ def test_a_process_that_died_between_the_outcome_and_the_state_is_finished_by_th
 ) -> None:
     entry = begun_in(store, act, landed=table)
     lease = next_process(store)
-    lease.record_outcome(entry, outcome, {"snapshot": 100})
+    lease.record_outcome(entry, outcome, {"snapshot": head_of(100)})
     found = reconcile(lease, table)
     if outcome is Outcome.SUCCEEDED:
-        assert (found, lease.run.state) == (100, act.done)
+        assert (found, lease.run.state) == (head_of(100), act.done)
     else:
         assert (found, lease.run.state) == (None, FROM[act])
 

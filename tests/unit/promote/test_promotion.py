@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.run_store.scene import leased, walked_to
+from tests.unit.promote.target import UncalledTarget, head_of
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.errors import AnabranchError
@@ -17,15 +18,16 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.promote.history import Author, Commit, StagingBehind
+from anabranch.promote.ports import CommitNote, ConcurrentCommitError, TargetHistory
 from anabranch.promote.promotion import ATTEMPTS, ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
-from anabranch.promote.target import CommitNote, ConcurrentCommitError, TargetHistory
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
 
-RUN, BASE, STAGED = "r1", 7, 41
+RUN, BASE, STAGED, CHANGED = "r1", head_of(7), head_of(41), head_of(42)
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 OFFSETS = {0: (50, 60)}
 PLAN = Plan(
@@ -41,49 +43,46 @@ MERGED = replace(PLAN, strategy=Strategy.MERGE_FORWARD, target=replace(PLAN.targ
 WINDOWS = replace(PLAN, strategy=Strategy.WINDOWS)
 
 
-def live(snapshot: int, code: str = "buggy") -> Commit:
-    return Commit(snapshot, Author.LIVE, None, code, OFFSETS, added=frozenset({f"live-{snapshot}"}))
+def live(number: int, code: str = "buggy") -> Commit:
+    return Commit(head_of(number), Author.LIVE, None, code, OFFSETS, added=frozenset({f"live-{number}"}))
 
 
-def foreign(snapshot: int) -> Commit:
-    return Commit(snapshot, Author.FOREIGN, added=frozenset({f"foreign-{snapshot}"}))
+def foreign(number: int) -> Commit:
+    return Commit(head_of(number), Author.FOREIGN, added=frozenset({f"foreign-{number}"}))
 
 
 @dataclass
-class MemoryTable:
+class MemoryTable(UncalledTarget):
     """A main line that takes a commit only onto the head that was looked at."""
 
     commits: list[Commit] = field(default_factory=list)
-    ids: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, Head] = field(default_factory=dict)
     kept: list[frozenset[str]] = field(default_factory=list)
-    surveys: int = 0
-    between: Callable[[int], None] = lambda _survey: None
+    looks: int = 0
+    between: Callable[[int], None] = lambda _look: None
     """Happens between a look, by its number, and the commit."""
 
     @property
-    def head(self) -> int:
+    def head(self) -> Head:
         return self.commits[-1].snapshot if self.commits else BASE
 
-    def survey(self, base: int, partitions: TargetPart) -> TargetHistory:
+    def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
         assert base == BASE
-        self.surveys += 1
+        self.looks += 1
         return TargetHistory(self.head, tuple(self.commits), frozenset(f for c in self.commits for f in c.added))
 
-    def landed(self, commit_id: str) -> int | None:
+    def find_commit(self, commit_id: str) -> Head | None:
         return self.ids.get(commit_id)
 
-    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
-        self.between(self.surveys)
-        if survey.head != self.head:
+    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> Head:
+        self.between(self.looks)
+        if history.head != self.head:
             raise ConcurrentCommitError("moved", state="as before", hint="look again")
         self.kept.append(frozenset(keep))
-        snapshot = self.head + 100
+        snapshot = head_of(1100 + len(self.commits))
         self.commits.append(Commit(snapshot, note.author, note.run, added=frozenset({"promoted"})))
         self.ids[note.id] = snapshot
         return snapshot
-
-    def take_out(self, staging: Staging, note: CommitNote) -> int:
-        raise AssertionError("a promotion takes nothing out")
 
 
 @pytest.fixture
@@ -101,14 +100,14 @@ def promotion(
     lease: RunLease,
     *commits: Commit,
     plan: Plan = PLAN,
-    staged: Collection[int] = (),
+    staged: Collection[Head] = (),
     reached: dict[int, int] | None = None,
-    snapshot: int = STAGED,
+    head: Head = STAGED,
     approval: Approval | None = None,
 ) -> tuple[Promotion, MemoryTable]:
     table = MemoryTable(list(commits))
     approved = ApprovedRun(ValidatedRun(plan, STAGED), approval or ApprovalNotRequired("dev"))
-    staging = Staging(RUN, lease.epoch, snapshot, PART)
+    staging = Staging(RUN, lease.epoch, "ab_r1", head, PART)
     return Promotion(lease, table, approved, staging, staged, reached or {}), table
 
 
@@ -134,10 +133,10 @@ def test_again_after_success_looks_at_nothing_and_commits_nothing(store: SqlRunS
     promote, table = promotion(lease)
     snapshot = promote()
     table.commits.append(foreign(999))
-    surveys = table.surveys
+    looks = table.looks
     again = replace(promote, lease=RunLease(store.reader, store.writer, RUN, leased(store).epoch, "ada"))
     assert again() == snapshot
-    assert (table.surveys, len(table.commits)) == (surveys, 2)
+    assert (table.looks, len(table.commits)) == (looks, 2)
 
 
 def test_who_agreed_is_on_record_with_the_beginning(store: SqlRunStore, lease: RunLease) -> None:
@@ -152,10 +151,10 @@ def test_who_agreed_is_on_record_with_the_beginning(store: SqlRunStore, lease: R
 
 
 def test_staging_that_changed_since_it_was_validated_is_not_promoted(lease: RunLease) -> None:
-    promote, table = promotion(lease, snapshot=STAGED + 1)
+    promote, table = promotion(lease, head=CHANGED)
     error = refused(promote)
     assert error.code == "promote.staging-changed"
-    assert (error.fields["validated"], error.fields["now"]) == (STAGED, STAGED + 1)
+    assert (error.fields["validated"], error.fields["now"]) == (STAGED, CHANGED)
     assert (table.commits, lease.run.state, outcomes(lease)) == ([], State.VALIDATED, [])
 
 
@@ -170,9 +169,9 @@ def test_live_rows_by_other_code_are_to_be_caught_up_with_first(lease: RunLease)
     error = refused(promote)
     assert error.code == "promote.behind"
     assert promote.behind() == StagingBehind((live(8), live(9)))
-    assert (table.head, lease.run.state, outcomes(lease)) == (9, State.VALIDATED, [])
+    assert (table.head, lease.run.state, outcomes(lease)) == (head_of(9), State.VALIDATED, [])
 
-    caught_up, table = promotion(lease, live(8), live(9), staged=[8, 9])
+    caught_up, table = promotion(lease, live(8), live(9), staged=[head_of(8), head_of(9)])
     assert caught_up.behind() is None
     caught_up()
     assert table.kept == [frozenset()]
@@ -181,11 +180,11 @@ def test_live_rows_by_other_code_are_to_be_caught_up_with_first(lease: RunLease)
 def test_a_commit_that_says_nothing_of_its_records_blocks(lease: RunLease) -> None:
     promote, table = promotion(lease, live(8, "fixed"), foreign(9))
     error = refused(promote)
-    assert (error.code, error.fields["snapshot"]) == ("promote.blocked", 9)
+    assert (error.code, error.fields["snapshot"]) == ("promote.blocked", head_of(9))
     with pytest.raises(AnabranchError) as again:
         promote.behind()
     assert again.value.code == "promote.blocked"
-    assert (table.head, lease.run.state, outcomes(lease)) == (9, State.VALIDATED, [])
+    assert (table.head, lease.run.state, outcomes(lease)) == (head_of(9), State.VALIDATED, [])
 
 
 def test_windows_that_live_wrote_into_after_the_base_block(lease: RunLease) -> None:
@@ -197,9 +196,9 @@ def test_windows_that_live_wrote_into_after_the_base_block(lease: RunLease) -> N
 def test_where_the_contract_says_that_nothing_else_writes_any_writer_is_refused(lease: RunLease, other: Commit) -> None:
     promote, table = promotion(lease, other, plan=NO_LIVE)
     error = refused(promote)
-    assert (error.code, error.fields["snapshot"]) == ("promote.other-writer", 8)
-    assert (table.head, lease.run.state) == (8, State.VALIDATED)
-    promote, table = promotion(lease, Commit(8, Author.REWRITE, added=frozenset({"x"})), plan=NO_LIVE)
+    assert (error.code, error.fields["snapshot"]) == ("promote.other-writer", head_of(8))
+    assert (table.head, lease.run.state) == (head_of(8), State.VALIDATED)
+    promote, table = promotion(lease, Commit(head_of(8), Author.REWRITE, added=frozenset({"x"})), plan=NO_LIVE)
     assert promote() == table.head
 
 
@@ -214,9 +213,9 @@ def test_a_whole_table_is_promoted_once_staging_has_come_as_far_as_live(lease: R
 def test_whoever_commits_between_the_look_and_the_commit_is_looked_at_too(lease: RunLease) -> None:
     promote, table = promotion(lease)
 
-    def between(survey: int) -> None:
-        if survey < 4:
-            table.commits.append(live(10 + survey, "fixed"))
+    def between(look: int) -> None:
+        if look < 4:
+            table.commits.append(live(10 + look, "fixed"))
 
     table.between = between
     snapshot = promote()
@@ -227,28 +226,28 @@ def test_whoever_commits_between_the_look_and_the_commit_is_looked_at_too(lease:
 
 def test_rows_of_other_code_that_come_between_the_look_and_the_commit_are_not_lost(lease: RunLease) -> None:
     promote, table = promotion(lease)
-    table.between = lambda survey: table.commits.append(live(10)) if survey == 2 else None
+    table.between = lambda look: table.commits.append(live(10)) if look == 2 else None
     assert refused(promote).code == "promote.behind"
-    assert (table.head, lease.run.state, outcomes(lease)) == (10, State.VALIDATED, [Outcome.FAILED])
+    assert (table.head, lease.run.state, outcomes(lease)) == (head_of(10), State.VALIDATED, [Outcome.FAILED])
 
 
 def test_a_main_that_never_rests_ends_in_a_conflict_with_nothing_changed(lease: RunLease) -> None:
     promote, table = promotion(lease)
-    table.between = lambda survey: table.commits.append(Commit(1000 + survey, Author.REWRITE))
+    table.between = lambda look: table.commits.append(Commit(head_of(1000 + look), Author.REWRITE))
     assert refused(promote).code == "target.moved"
-    assert table.surveys == 1 + ATTEMPTS
+    assert table.looks == 1 + ATTEMPTS
     assert (table.ids, lease.run.state, outcomes(lease)) == ({}, State.VALIDATED, [Outcome.FAILED])
 
 
 def test_whoever_was_superseded_does_not_look_again(store: SqlRunStore, lease: RunLease) -> None:
     promote, table = promotion(lease)
 
-    def between(_survey: int) -> None:
+    def between(_look: int) -> None:
         store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
-        table.commits.append(Commit(1000, Author.REWRITE))
+        table.commits.append(Commit(head_of(1000), Author.REWRITE))
 
     table.between = between
     with pytest.raises(SupersededError):
         promote()
-    assert table.surveys == 2
+    assert table.looks == 2
     assert table.ids == {}

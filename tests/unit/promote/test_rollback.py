@@ -1,22 +1,25 @@
-"""Taking a promoted run out again: by its files, or by rows where these are no longer files of the table."""
+"""Rolling a promoted run back: one commit of the target's, tried again, and finished after a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.conformance.run_store.scene import leased, walked_to
+from tests.unit.promote.target import UncalledTarget, head_of
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
-from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis
+from anabranch.errors import AnabranchError
+from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis
 from anabranch.promote.history import Author
+from anabranch.promote.ports import CommitNote, ConcurrentCommitError
 from anabranch.promote.promotion import ATTEMPTS
 from anabranch.promote.rollback import Rollback
-from anabranch.promote.target import CommitNote, ConcurrentCommitError, RewrittenError, TargetHistory
 from anabranch.replay.staging import Staging
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -26,43 +29,37 @@ RUN = "r1"
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 
 
+class UndoneError(AnabranchError):
+    code = "test.undone"
+
+
 def nothing() -> None:
     """No one comes between."""
 
 
 @dataclass
-class MemoryTable:
-    """A table that a run was promoted to. `files` is whether the promoted files are still files of the table."""
+class MemoryTable(UncalledTarget):
+    """A table that a run was promoted to."""
 
-    files: bool = True
-    commits: list[tuple[str, CommitNote]] = field(default_factory=list)
+    commits: list[CommitNote] = field(default_factory=list)
+    stagings: list[Staging] = field(default_factory=list)
     tries: int = 0
     before: Callable[[], None] = nothing
     """Happens before each try, and may refuse it."""
+    after: Callable[[], None] = nothing
+    """Happens after the commit, before its answer."""
 
-    def take_out(self, staging: Staging, note: CommitNote) -> int:
+    def rollback(self, staging: Staging, note: CommitNote) -> Head:
         self.tries += 1
         self.before()
-        if not self.files:
-            raise RewrittenError("compacted", state="as before", hint="by rows")
-        return self._commit("files", note)
+        self.commits.append(note)
+        self.stagings.append(staging)
+        self.after()
+        return head_of(len(self.commits))
 
-    def by_rows(self, staging: Staging, note: CommitNote) -> int:
-        return self._commit("rows", note)
-
-    def _commit(self, how: str, note: CommitNote) -> int:
-        self.commits.append((how, note))
-        return 100 + len(self.commits)
-
-    def landed(self, commit_id: str) -> int | None:
-        ids = [note.id for _, note in self.commits]
-        return 101 + ids.index(commit_id) if commit_id in ids else None
-
-    def survey(self, base: int, partitions: TargetPart) -> TargetHistory:
-        raise AssertionError("a rollback needs no look at what came since")
-
-    def join_in(self, survey: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> int:
-        raise AssertionError
+    def find_commit(self, commit_id: str) -> Head | None:
+        ids = [note.id for note in self.commits]
+        return head_of(1 + ids.index(commit_id)) if commit_id in ids else None
 
 
 @pytest.fixture
@@ -82,7 +79,7 @@ def table() -> MemoryTable:
 
 
 def rollback(lease: RunLease, table: MemoryTable) -> Rollback:
-    return Rollback(lease, table, Staging(RUN, lease.epoch, 41, PART), table.by_rows)
+    return Rollback(lease, table, Staging(RUN, lease.epoch, "ab_r1", head_of(41), PART))
 
 
 def outcomes(lease: RunLease) -> list[Outcome | None]:
@@ -93,14 +90,16 @@ def moved() -> None:
     raise ConcurrentCommitError("moved", state="as before", hint="look again")
 
 
-@pytest.mark.parametrize(("files", "how"), [(True, "files"), (False, "rows")])
-def test_by_files_where_they_are_there_and_else_by_rows(
-    lease: RunLease, table: MemoryTable, files: bool, how: str
-) -> None:
-    table.files = files
-    snapshot = rollback(lease, table)()
-    [(taken, note)] = table.commits
-    assert (taken, snapshot, note.author, note.run, note.epoch) == (how, 101, Author.ROLLBACK, RUN, lease.epoch)
+def undone() -> None:
+    raise UndoneError("rows are gone", state="as before", hint="plan again")
+
+
+def test_it_is_one_commit_of_the_target_s_for_this_epoch_s_staging(lease: RunLease, table: MemoryTable) -> None:
+    undo = rollback(lease, table)
+    head = undo()
+    [note] = table.commits
+    assert (head, note.author, note.run, note.epoch) == (head_of(1), Author.ROLLBACK, RUN, lease.epoch)
+    assert table.stagings == [undo.staging]
     assert (lease.run.state, outcomes(lease)) == (State.ROLLED_BACK, [Outcome.SUCCEEDED])
 
 
@@ -125,22 +124,29 @@ def test_a_main_that_never_rests_leaves_the_run_promoted(lease: RunLease, table:
     assert (lease.run.state, outcomes(lease)) == (State.PROMOTED, [Outcome.FAILED])
 
 
-@pytest.mark.parametrize("files", [True, False])
-def test_whoever_was_superseded_neither_tries_again_nor_goes_by_rows(
-    store: SqlRunStore, lease: RunLease, table: MemoryTable, files: bool
+@pytest.mark.parametrize("refusal", [moved, undone])
+def test_whoever_was_superseded_does_not_try_again_and_settles_nothing(
+    store: SqlRunStore, lease: RunLease, table: MemoryTable, refusal: Callable[[], None]
 ) -> None:
-    """To a zombie the promoted files are gone since a later epoch has rolled back already."""
-    table.files = files
+    """Whatever the target says to a zombie: a later epoch may have rolled back already, and removed the promoted."""
 
     def overtaken() -> None:
         store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
-        if files:
-            moved()
+        refusal()
 
     table.before = overtaken
     with pytest.raises(SupersededError):
         rollback(lease, table)()
     assert (table.tries, table.commits) == (1, [])
+    assert (lease.run.state, outcomes(lease)) == (State.ROLLING_BACK, [None])
+
+
+def test_what_the_target_cannot_undo_leaves_the_run_promoted(lease: RunLease, table: MemoryTable) -> None:
+    table.before = undone
+    with pytest.raises(UndoneError):
+        rollback(lease, table)()
+    assert (table.tries, table.commits) == (1, []), "only a commit that came between is tried again"
+    assert (lease.run.state, outcomes(lease)) == (State.PROMOTED, [Outcome.FAILED])
 
 
 @pytest.mark.parametrize("took_effect", [True, False])
@@ -150,16 +156,18 @@ def test_after_a_crash_it_finishes_or_backs_out_and_does_it(
     class Killed(BaseException):
         """As if the process had gone: nothing of ours handles it."""
 
-    def killed(staging: Staging, note: CommitNote) -> int:
-        if took_effect:
-            table.by_rows(staging, note)
+    def killed() -> None:
         raise Killed
 
-    table.files = False
+    if took_effect:
+        table.after = killed
+    else:
+        table.before = killed
     with pytest.raises(Killed):
-        Rollback(lease, table, Staging(RUN, lease.epoch, 41, PART), killed)()
-    assert lease.run.state is State.ROLLING_BACK
+        rollback(lease, table)()
+    assert (lease.run.state, len(table.commits)) == (State.ROLLING_BACK, int(took_effect))
 
+    table.before = table.after = nothing
     again = RunLease(store.reader, store.writer, RUN, leased(store).epoch, "ada")
     rollback(again, table)()
     assert len(table.commits) == 1
