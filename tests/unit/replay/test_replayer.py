@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,14 +32,15 @@ from anabranch.replay.replayer import (
 )
 from anabranch.replay.service_watch import OutageError, ServiceWatch
 from anabranch.replay.slice_ledger import SliceLedger
-from anabranch.replay.staging import StagedSlice, Staging
+from anabranch.replay.staging import StagedSlice, Staging, StagingPlace
+from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
 
 RUN = "r1"
-ROOT = 7
+ROOT = Head("h7")
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 SLICES = tuple(Slice(f"s{n:05}", {0: (10 * n, 10 * n + 10)}) for n in range(5))
 IDS = [each.id for each in SLICES]
@@ -66,38 +67,40 @@ def ledger_of(slice_: Slice) -> SliceLedger:
     return SliceLedger(100, {p: Account(width, output=width, rows=width) for p, width in widths.items()})
 
 
+def name_of(epoch: int, *, control: bool = False) -> str:
+    return f"{'control' if control else 'staging'}-{epoch}"
+
+
 @dataclass
 class MemoryTable:
-    """A target with staging branches: all that a replayer asks of one."""
+    """A target with stagings by name: all that a replayer asks of one."""
 
-    branches_: dict[str, list[StagedSlice]] = field(default_factory=dict)
-    last_snapshot: int = ROOT
+    slices: dict[str, list[StagedSlice]] = field(default_factory=dict)
+    commits: int = 0
 
-    def commit(self, branch: str, slice_: Slice, epoch: int) -> SliceDone:
-        self.last_snapshot += 1
-        ledger = ledger_of(slice_)
-        staged = StagedSlice(slice_.id, epoch, self.last_snapshot, slice_.offsets, ledger)
-        self.branches_.setdefault(branch, []).append(staged)
-        return SliceDone(self.last_snapshot, ledger)
+    def commit(self, name: str, slice_: Slice, epoch: int) -> SliceDone:
+        self.commits += 1
+        head, ledger = Head(f"h{7 + self.commits}"), ledger_of(slice_)
+        self.slices.setdefault(name, []).append(StagedSlice(slice_.id, epoch, head, slice_.offsets, ledger))
+        return SliceDone(head, ledger)
 
-    def ids(self, branch: str) -> list[str]:
-        return [each.slice_id for each in self.branches_.get(branch, ())]
+    def ids(self, name: str) -> list[str]:
+        return [each.slice_id for each in self.slices.get(name, ())]
 
-    def head(self, ref: str) -> int | None:
-        return self.last_snapshot if ref in self.branches_ else None
-
-    def branches(self, run: str, *, control: bool = False) -> Sequence[str]:
-        return sorted(self.branches_)
-
-    def stage(self, branch: str, root: int, taken_out: TargetPart | None, properties: Mapping[str, str]) -> None:
-        self.branches_[branch] = []
-
-    def hand_over(self, old: str, new: str) -> None:
-        self.branches_[new] = self.branches_.pop(old)
-
-    def staged(self, branch: str, root: int) -> Sequence[StagedSlice]:
+    def staged_slices(self, name: str, root: Head) -> Sequence[StagedSlice]:
         assert root == ROOT
-        return tuple(self.branches_.get(branch, ()))
+        return tuple(self.slices.get(name, ()))
+
+    def stagings(self, run: str, *, control: bool = False) -> Sequence[StagingPlace]:
+        raise AssertionError("staging is taken in hand before the replay")
+
+    def make_staging(
+        self, run: str, epoch: int, root: Head, replaced: TargetPart | None, *, control: bool = False
+    ) -> None:
+        raise AssertionError("staging is taken in hand before the replay")
+
+    def hand_over(self, former: StagingPlace, run: str, epoch: int, *, control: bool = False) -> None:
+        raise AssertionError("staging is taken in hand before the replay")
 
 
 @dataclass
@@ -136,7 +139,7 @@ class MemoryWriter:
         self.log.append(("write", slice_.id))
         self.upon.get(slice_.id, lambda: None)()
         self.begun.remove(slice_.id)
-        done = self.table.commit(staging.branch, slice_, staging.epoch)
+        done = self.table.commit(staging.name, slice_, staging.epoch)
         self.after_commit.get(slice_.id, lambda: None)()
         return done
 
@@ -203,7 +206,7 @@ class Scene:
 
     @property
     def staged(self) -> list[str]:
-        return self.table.ids(self.replayer.lanes[0].staging.branch)
+        return self.table.ids(self.replayer.lanes[0].staging.name)
 
     def journal(self) -> list[tuple[str, Outcome | None]]:
         entries = self.store.reader.journal(RUN)
@@ -222,9 +225,9 @@ def scene_of(store: SqlRunStore, table: MemoryTable | None = None, epoch: int | 
     lease = RunLease(store.reader, store.writer, RUN, epoch, "ada")
     table = table or MemoryTable()
     writer, watching, guard = MemoryWriter(table), Watching(), Pins()
-    staging = Staging(RUN, epoch, ROOT, PART)
-    for branch in [each for each in table.branches_ if each != staging.branch]:
-        table.hand_over(branch, staging.branch)
+    staging = Staging(RUN, epoch, name_of(epoch), ROOT, PART)
+    for former in [each for each in table.slices if each != staging.name]:
+        table.slices[staging.name] = table.slices.pop(former)
     lanes = (ReplayVariant(ReplaySlice.name, staging, writer),)
     clock = Clock(time.monotonic, lambda _seconds: None)
     replayer = Replayer(lease, PLAN, table, lanes, guard, watching, clock, None)
@@ -248,7 +251,7 @@ def test_every_slice_is_committed_once_in_order_and_on_record(scene: Scene) -> N
     assert scene.staged == scene.watching.remaining_ == scene.watching.done == IDS
     assert scene.journal() == [(each, Outcome.SUCCEEDED) for each in IDS]
     entries = scene.store.reader.journal(RUN)
-    snapshots = [each.snapshot for each in scene.table.staged(scene.replayer.lanes[0].staging.branch, ROOT)]
+    snapshots = [each.head for each in scene.table.staged_slices(scene.replayer.lanes[0].staging.name, ROOT)]
     assert [(each.outcome_details or {})["snapshot"] for each in entries] == snapshots
     assert [(each.outcome_details or {})["ledger"] for each in entries] == [ledger_of(s).document() for s in SLICES]
     assert scene.guard.checks == len(SLICES) + 1, "before each slice and after the last"
@@ -258,7 +261,7 @@ def test_every_slice_is_committed_once_in_order_and_on_record(scene: Scene) -> N
 def test_what_is_in_staging_already_is_not_done_again(scene: Scene, there: list[str]) -> None:
     for slice_ in SLICES:
         if slice_.id in there:
-            scene.table.commit(scene.replayer.lanes[0].staging.branch, slice_, 1)
+            scene.table.commit(scene.replayer.lanes[0].staging.name, slice_, 1)
     assert scene() is ReplayEnd.STAGED
     left = [each for each in IDS if each not in there]
     assert scene.written() == scene.watching.remaining_ == left
@@ -336,9 +339,9 @@ def test_an_intent_left_open_is_settled_by_what_the_table_shows(scene: Scene, co
     """The process ended between the commit and its record, or before the commit."""
     scene.lease.transition(Event.START)
     entry = scene.lease.record_intent("slice", {"slice": IDS[0]}, intent=f"{RUN}/{IDS[0]}/e{scene.lease.epoch}")
-    snapshot = 0
+    snapshot = Head("none")
     if committed:
-        snapshot = scene.table.commit(scene.replayer.lanes[0].staging.branch, SLICES[0], 1).snapshot
+        snapshot = scene.table.commit(scene.replayer.lanes[0].staging.name, SLICES[0], 1).head
     again = scene_of(scene.store, scene.table, leased(scene.store).epoch)
     assert again() is ReplayEnd.STAGED
     [first, *others] = [each for each in scene.store.reader.journal(RUN) if each.details["slice"] == IDS[0]]
@@ -502,16 +505,17 @@ def test_a_replay_goes_on_from_every_state_that_allows_it(store: SqlRunStore, st
 
 
 def test_two_variants_go_each_into_a_staging_of_its_own(scene: Scene) -> None:
-    other = MemoryWriter(scene.table)
+    other, epoch = MemoryWriter(scene.table), scene.lease.epoch
+    control = Staging(RUN, epoch, name_of(epoch, control=True), ROOT, PART, control=True)
     lanes = (
         scene.replayer.lanes[0],
-        ReplayVariant(ControlSlice.name, Staging(RUN, scene.lease.epoch, ROOT, PART, control=True), other),
+        ReplayVariant(ControlSlice.name, control, other),
     )
-    scene.table.commit(lanes[1].staging.branch, SLICES[0], 1)
+    scene.table.commit(lanes[1].staging.name, SLICES[0], 1)
     scene.replayer = replace(scene.replayer, lanes=lanes, bytes_per_second=1000)
     steps = [step for each in SLICES[:2] for step in (ReplaySlice(each), ControlSlice(each, "former"))]
     assert scene.replayer(steps) is ReplayEnd.STAGED
-    assert scene.table.ids(lanes[0].staging.branch) == scene.table.ids(lanes[1].staging.branch) == IDS[:2]
+    assert scene.table.ids(lanes[0].staging.name) == scene.table.ids(lanes[1].staging.name) == IDS[:2]
     assert [what for act, what in other.log if act == "write"] == [IDS[1]]
     assert set(other.rates) == {1000}
     assert len(scene.store.reader.journal(RUN)) == 3, "the same slice of two variants is two acts"
