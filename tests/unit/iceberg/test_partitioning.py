@@ -137,4 +137,4 @@ def test_what_is_offered_can_be_written(shop: Catalog, folder: Path) -> None:
 def test_a_table_without_partitions_is_refused_where_some_are_named(shop: Catalog, folder: Path) -> None:
     with pytest.raises(OtherPartitioningError) as refused:
         require_partitioning(table_by(shop), spec(folder, "day"))
-    assert "remove `partitionBy`" in refused.value.remedy
+    assert "Remove `partitionBy`" in refused.value.remedy

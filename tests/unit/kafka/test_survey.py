@@ -122,7 +122,7 @@ def test_one_refusal_leaves_its_topic_unknown_and_no_other(lookup: int) -> None:
 
 
 def test_a_partition_whose_leader_is_being_chosen_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(survey, "RETRY_SECONDS", 0.0)
     passing = error(KafkaError.LEADER_NOT_AVAILABLE)
     cluster = Cluster({("orders", 0): GROWING, ("orders", 1): GROWING}, later={("orders", 1): [passing] * 4})
     found = ask(cluster, topic("orders", 0, 1)).of("orders", [0, 1], {})
@@ -132,7 +132,7 @@ def test_a_partition_whose_leader_is_being_chosen_is_asked_again_alone(monkeypat
 
 
 def test_a_partition_that_never_gets_a_leader_is_left_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(survey, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(survey, "PATIENCE", 0.05)
     passing = [error(KafkaError.LEADER_NOT_AVAILABLE)] * 4
     cluster = Cluster({("orders", 0): passing, ("carts", 0): GROWING})

@@ -130,9 +130,9 @@ def test_compaction_takes_no_row_from_a_table_by_key(world: World) -> None:
 def test_the_deadline_counts_from_when_the_contract_lets_it_begin(world: World) -> None:
     late = {"startAfter": "2025-07-01T00:59:30Z", "deadline": "2025-07-01T01:00:00Z"}
     soon = {"deadline": "2025-07-01T01:00:00Z"}
-    assert codes(outlook(world, window=late, budget=RATE)) == {"deadline-near"}
-    assert codes(outlook(world, window=soon, budget=RATE)) == set()
-    assert codes(outlook(world, window=late)) == set(), "with no rate nobody knows how long it takes"
+    assert codes(outlook(world, schedule=late, budget=RATE)) == {"deadline-near"}
+    assert codes(outlook(world, schedule=soon, budget=RATE)) == set()
+    assert codes(outlook(world, schedule=late)) == set(), "with no rate nobody knows how long it takes"
 
 
 # By the zone map.
