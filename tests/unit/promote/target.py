@@ -1,4 +1,4 @@
-"""A target that does nothing: each test gives it the methods that its subject may call."""
+"""A promotion target whose calls all fail; a test overrides the methods that the tested code may call."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from anabranch.runs.heads import Head
 
 
 def head_of(number: int) -> Head:
-    """Heads are opaque; those of tests are numbered to be told apart."""
+    """A head with this number; not a bare number, since code may not read one in it."""
     return Head(f"h{number}")
 
 
 class UncalledTarget:
-    """`PromotionTarget` that fails the test at any call."""
+    """`PromotionTarget`; every call fails the test."""
 
     capabilities: ClassVar[Capabilities]
 

@@ -79,7 +79,7 @@ class MemoryTable(UncalledTarget):
         if history.head != self.head:
             raise ConcurrentCommitError("moved", state="as before", hint="look again")
         self.kept.append(frozenset(keep))
-        snapshot = head_of(1100 + len(self.commits))
+        snapshot = head_of(9000 + len(self.commits))
         self.commits.append(Commit(snapshot, note.author, note.run, added=frozenset({"promoted"})))
         self.ids[note.id] = snapshot
         return snapshot

@@ -1,4 +1,4 @@
-"""Rolling a promoted run back: one commit of the target's, tried again, and finished after a crash."""
+"""Rollback over a real run store: one commit of the target, retried after a concurrent one, finished after a crash."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ RUN = "r1"
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 
 
-class UndoneError(AnabranchError):
-    code = "test.undone"
+class NotRestorableError(AnabranchError):
+    code = "test.not-restorable"
 
 
 def nothing() -> None:
@@ -90,11 +90,11 @@ def moved() -> None:
     raise ConcurrentCommitError("moved", state="as before", hint="look again")
 
 
-def undone() -> None:
-    raise UndoneError("rows are gone", state="as before", hint="plan again")
+def not_restorable() -> None:
+    raise NotRestorableError("rows are gone", state="as before", hint="plan again")
 
 
-def test_it_is_one_commit_of_the_target_s_for_this_epoch_s_staging(lease: RunLease, table: MemoryTable) -> None:
+def test_a_rollback_is_one_commit_against_this_epoch_s_staging(lease: RunLease, table: MemoryTable) -> None:
     undo = rollback(lease, table)
     head = undo()
     [note] = table.commits
@@ -124,11 +124,11 @@ def test_a_main_that_never_rests_leaves_the_run_promoted(lease: RunLease, table:
     assert (lease.run.state, outcomes(lease)) == (State.PROMOTED, [Outcome.FAILED])
 
 
-@pytest.mark.parametrize("refusal", [moved, undone])
-def test_whoever_was_superseded_does_not_try_again_and_settles_nothing(
+@pytest.mark.parametrize("refusal", [moved, not_restorable])
+def test_a_superseded_rollback_does_not_retry_and_records_no_outcome(
     store: SqlRunStore, lease: RunLease, table: MemoryTable, refusal: Callable[[], None]
 ) -> None:
-    """Whatever the target says to a zombie: a later epoch may have rolled back already, and removed the promoted."""
+    """Whichever error the target raises: a later epoch may already have rolled back."""
 
     def overtaken() -> None:
         store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
@@ -141,11 +141,11 @@ def test_whoever_was_superseded_does_not_try_again_and_settles_nothing(
     assert (lease.run.state, outcomes(lease)) == (State.ROLLING_BACK, [None])
 
 
-def test_what_the_target_cannot_undo_leaves_the_run_promoted(lease: RunLease, table: MemoryTable) -> None:
-    table.before = undone
-    with pytest.raises(UndoneError):
+def test_a_rollback_that_the_target_refuses_leaves_the_run_promoted(lease: RunLease, table: MemoryTable) -> None:
+    table.before = not_restorable
+    with pytest.raises(NotRestorableError):
         rollback(lease, table)()
-    assert (table.tries, table.commits) == (1, []), "only a commit that came between is tried again"
+    assert (table.tries, table.commits) == (1, []), "only a concurrent commit is a reason to retry"
     assert (lease.run.state, outcomes(lease)) == (State.PROMOTED, [Outcome.FAILED])
 
 
