@@ -14,11 +14,11 @@ from anabranch.gates.approval.roles import require_promoter
 from anabranch.plan.plan import Plan
 from anabranch.project.project import ContextSettings
 from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun
-from anabranch.promote.validations import last_accepted, validated_run
 from anabranch.replay.staging import Staging, StagingCommit, grown_from
 from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.store import RunReader
+from anabranch.validate.accepted import accepted_run, last_accepted
 
 
 class StagingHistory(Protocol):
@@ -70,7 +70,7 @@ class RunApproval:
         needed, run = self.settings.needs_approval, lease.run
         author_may = self.settings.approval.author_may_promote or not needed
         require_promoter(self.settings.roles, lease.actor, run, author_may=author_may)
-        accepted = validated_run(lease.reader, run.id, self.plan)
+        accepted = accepted_run(lease.reader, run.id, self.plan)
         if not needed:
             return ApprovedRun(accepted, ApprovalNotRequired(self.context))
         root = self.plan.staging_base

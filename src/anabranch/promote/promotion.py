@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval.approval import Approval
-from anabranch.plan.plan import Plan
 from anabranch.promote.commit import Act, already_done, commit_once
 from anabranch.promote.history import (
     Author,
@@ -22,6 +21,7 @@ from anabranch.promote.ports import CommitNote, ConcurrentCommitError, Promotion
 from anabranch.replay.staging import Staging
 from anabranch.runs.heads import Head
 from anabranch.runs.run_lease import RunLease
+from anabranch.validate.accepted import AcceptedRun
 
 ATTEMPTS = 100
 """How often to look again when somebody commits in between. A look and a commit take a fraction of a second."""
@@ -60,14 +60,6 @@ class StagingBehindLiveError(AnabranchError):
 
 
 @dataclass(frozen=True)
-class ValidatedRun:
-    """A plan, and the staging snapshot that validation accepted."""
-
-    plan: Plan
-    head: Head
-
-
-@dataclass(frozen=True)
 class ApprovalNotRequired:
     """The context asks for no approval."""
 
@@ -78,7 +70,7 @@ class ApprovalNotRequired:
 class ApprovedRun:
     """What promotion accepts: a validated run, and who agreed to it."""
 
-    validated: ValidatedRun
+    accepted: AcceptedRun
     approval: Approval | ApprovalNotRequired
 
     @property
@@ -125,8 +117,8 @@ class Promotion:
         return None
 
     @property
-    def _validated(self) -> ValidatedRun:
-        return self.approved.validated
+    def _accepted(self) -> AcceptedRun:
+        return self.approved.accepted
 
     def _promote(self, note: CommitNote) -> Head:
         for _ in range(ATTEMPTS):
@@ -140,7 +132,7 @@ class Promotion:
 
     def _clear(self) -> tuple[TargetHistory, ClearToPromote]:
         """The target as it stands, if the run can be joined in as it is."""
-        plan = self._validated.plan
+        plan = self._accepted.plan
         history = self.target.history_since(plan.target.base, plan.target.partitions)
         run = self.lease.run_id
         if plan.target.no_live_writer:
@@ -172,7 +164,7 @@ class Promotion:
 
     def _require_no_other_writer(self, history: TargetHistory) -> None:
         """The replay has read to the log's end: whatever a writer commits beside it, it may have read as well."""
-        target, other = self._validated.plan.target, other_writer(history.commits)
+        target, other = self._accepted.plan.target, other_writer(history.commits)
         if other is None:
             return
         writer = "live" if other.author is Author.LIVE else "another writer"
@@ -189,11 +181,11 @@ class Promotion:
         )
 
     def _require_unchanged(self) -> None:
-        if self.staging.head != self._validated.head:
+        if self.staging.head != self._accepted.head:
             raise StagingChangedError(
                 f"Staging of run {self.lease.run_id} has changed since it was validated.",
                 state="Production unchanged.",
                 command=f"anabranch validate {self.lease.run_id}",
-                validated=self._validated.head,
+                validated=self._accepted.head,
                 now=self.staging.head,
             )

@@ -14,13 +14,13 @@ from anabranch.promote.catch_up import missed, reached
 from anabranch.promote.commit import Act, already_done
 from anabranch.promote.ports import PromotionTarget
 from anabranch.promote.promotion import ApprovedRun, Promotion, StagingBehindLiveError
-from anabranch.promote.validations import ever_accepted
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
+from anabranch.validate.accepted import ever_accepted
 from anabranch.validate.report import Report, require_accepted
 
 CATCH_UP_ROUNDS = 5

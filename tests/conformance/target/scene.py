@@ -15,7 +15,6 @@ from anabranch.promote.promotion import (
     ApprovedRun,
     Promotion,
     StagingBehindLiveError,
-    ValidatedRun,
 )
 from anabranch.promote.rollback import Rollback
 from anabranch.replay.staging import take_staging
@@ -24,6 +23,7 @@ from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun
 from anabranch.runs.run_lease import LEASE_DURATION, RunLease, acquire_run_lease
 from anabranch.runs.states import Event, State
+from anabranch.validate.accepted import AcceptedRun
 
 RUN = "run1"
 
@@ -63,7 +63,7 @@ class Scene:
     def promotion(self, lease: RunLease, target: Target | None = None) -> Promotion:
         client = target or self.kind.target()
         staging = take_staging(lease, self.kind.plan, client)
-        approved = ApprovedRun(ValidatedRun(self.kind.plan, staging.head), ApprovalNotRequired("tests"))
+        approved = ApprovedRun(AcceptedRun(self.kind.plan, staging.head), ApprovalNotRequired("tests"))
         reached = {0: max((commit.offsets[0][1] for commit in self.caught_up), default=0)}
         return Promotion(lease, client, approved, staging, {each.snapshot for each in self.caught_up}, reached)
 

@@ -28,7 +28,7 @@ from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
 from anabranch.plan.target_range import PartitionRange, widen
-from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
+from anabranch.promote.promotion import ApprovalNotRequired, ApprovedRun, Promotion
 from anabranch.promote.rollback import Rollback
 from anabranch.replay.staging import take_staging
 from anabranch.runs.heads import Head
@@ -36,6 +36,7 @@ from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import NewRun
 from anabranch.runs.run_lease import RunLease, acquire_run_lease
 from anabranch.runs.states import Event
+from anabranch.validate.accepted import AcceptedRun
 
 TABLE = "shop.orders"
 DAY = datetime(2025, 6, 1, tzinfo=timezone.utc)
@@ -154,7 +155,7 @@ class Shop:
 
     def promotion(self, lease: RunLease) -> Promotion:
         staging = take_staging(lease, self.plan, self.promoter)
-        approved = ApprovedRun(ValidatedRun(self.plan, staging.head), ApprovalNotRequired("tests"))
+        approved = ApprovedRun(AcceptedRun(self.plan, staging.head), ApprovalNotRequired("tests"))
         return Promotion(lease, self.promoter, approved, staging, frozenset())
 
     def roll_back(self) -> Head:

@@ -19,13 +19,14 @@ from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
 from anabranch.promote.history import Author, Commit, StagingBehind
 from anabranch.promote.ports import CommitNote, ConcurrentCommitError, TargetHistory
-from anabranch.promote.promotion import ATTEMPTS, ApprovalNotRequired, ApprovedRun, Promotion, ValidatedRun
+from anabranch.promote.promotion import ATTEMPTS, ApprovalNotRequired, ApprovedRun, Promotion
 from anabranch.replay.staging import Staging
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
+from anabranch.validate.accepted import AcceptedRun
 
 RUN, BASE, STAGED, CHANGED = "r1", head_of(7), head_of(41), head_of(42)
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
@@ -106,7 +107,7 @@ def promotion(
     approval: Approval | None = None,
 ) -> tuple[Promotion, MemoryTable]:
     table = MemoryTable(list(commits))
-    approved = ApprovedRun(ValidatedRun(plan, STAGED), approval or ApprovalNotRequired("dev"))
+    approved = ApprovedRun(AcceptedRun(plan, STAGED), approval or ApprovalNotRequired("dev"))
     staging = Staging(RUN, lease.epoch, "ab_r1", head, PART)
     return Promotion(lease, table, approved, staging, staged, reached or {}), table
 
@@ -147,7 +148,7 @@ def test_who_agreed_is_on_record_with_the_beginning(store: SqlRunStore, lease: R
     promote()
     [begun] = [each for each in store.reader.audit(run_id=RUN) if each.action == "run.promote"]
     assert "bob" in begun.details
-    assert ApprovedRun(ValidatedRun(PLAN, STAGED), ApprovalNotRequired("dev")).on_record == {"approval": None}
+    assert ApprovedRun(AcceptedRun(PLAN, STAGED), ApprovalNotRequired("dev")).on_record == {"approval": None}
 
 
 def test_staging_that_changed_since_it_was_validated_is_not_promoted(lease: RunLease) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError, ExitCode
 from anabranch.gates.approval.approval import AcceptedStaging
 from anabranch.plan.plan import Plan
-from anabranch.promote.promotion import ValidatedRun
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.store import RunReader
 from anabranch.validate.report import Verdict
+
+
+@dataclass(frozen=True)
+class AcceptedRun:
+    """A plan, and the staging head that validation accepted."""
+
+    plan: Plan
+    head: Head
 
 
 def verdicts(reader: RunReader, run_id: str) -> list[Mapping[str, object]]:
@@ -39,7 +47,7 @@ class NotValidatedError(AnabranchError):
     exit_code = ExitCode.CONFLICT
 
 
-def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
+def accepted_run(reader: RunReader, run_id: str, plan: Plan) -> AcceptedRun:
     """The staging snapshot that the last validation accepted, which promotion compares with staging as it is.
 
     Raises NotValidatedError where there was no validation, or the last one rejected.
@@ -56,4 +64,4 @@ def validated_run(reader: RunReader, run_id: str, plan: Plan) -> ValidatedRun:
             run=run_id,
             run_state=state,
         )
-    return ValidatedRun(plan, judged.staging)
+    return AcceptedRun(plan, judged.staging)
