@@ -70,7 +70,7 @@ def test_a_broker_killed_under_a_replay_pauses_it_at_the_limit_and_is_waited_for
     assert f"{name} does not answer since" in paused.err
     assert "The replay waits and continues by itself when it answers; it pauses at" in paused.err
     assert "[replay.service-outage]" in paused.err
-    assert f"next      anabranch retry {shop.run_id}" in paused.err
+    assert f"run       anabranch retry {shop.run_id}" in paused.err
     assert f"paused by {name}" in shop.do("status", "last").out
 
     for command in (("gates", "last"), ("plan", "-f", CONTRACT), ("apply", "plan.json")):
@@ -107,7 +107,7 @@ def test_a_jvm_killed_under_a_replay_and_a_validation_is_named_and_the_next_comm
     assert (died.code, shop.state) == (1, "failed"), died.err
     assert "Spark's JVM died: killed by SIGKILL" in died.err
     assert "[spark.jvm-died]" in died.err
-    assert f"`anabranch retry {shop.run_id}`" in died.err
+    assert f"run       anabranch retry {shop.run_id}" in died.err
     assert "Traceback" not in died.err
     assert "spark.jvm-died" in shop.do("status", "last").out
 

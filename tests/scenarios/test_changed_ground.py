@@ -17,7 +17,7 @@ def test_code_that_changes_between_slices_stops_the_run_and_the_former_code_lets
     run = shop.plan(slices=2)
     error = refusal(shop.apply, run, Onlooker(lambda _: file.write_text(was + "\n# another word\n") and None))
     assert error.code == "plan.code-changed"
-    assert "put the former code back" in error.remedy
+    assert "restore the former code" in error.remedy
     assert (staged_slices(run), run.run.state) == (1, State.FAILED)
     shop.require(shop.former())
     file.write_text(was)

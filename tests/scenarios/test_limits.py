@@ -65,7 +65,7 @@ def test_over_budget_stops_between_slices_until_somebody_answers_for_it(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, watch = submitted(shop, 2, budget={"cost": 1e-9}), Onlooker()
-    with pytest.raises(OverBudgetError, match="so far") as stopped:
+    with pytest.raises(OverBudgetError, match="the budget is") as stopped:
         replay(run, watch)
     assert len(watch.seen) == 1, "the first slice is what told what it costs"
     assert "gates override cost" in stopped.value.remedy

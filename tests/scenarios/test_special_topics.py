@@ -210,7 +210,7 @@ def test_a_partition_added_after_the_plan_is_flagged_and_left_to_live(shop: Shop
     assert shop.apply(run).verdict is Verdict.ACCEPTED
     noticed = [r.details for r in shop.store.reader.audit(run_id=run.run_id) if r.action == "drift.noticed"]
     assert [json.loads(each)["what"] for each in noticed] == [
-        "the topic had 2 partitions and has 3; the plan keeps to its own"
+        "partitions were added to the topic: 2 when planned, 3 now; the run reads the planned ones"
     ]
     shop.promote(run)
     shop.require(shop.corrected())

@@ -91,7 +91,8 @@ def death(error: BaseException, state: str, command: str) -> JvmDiedError | None
         f"Spark's JVM {'is ending' if code is None else 'died'}: {cause.reason}."
         + (f" Last lines of {_current.log}:{lines}" if lines else ""),
         state=state,
-        hint=f"{cause.remedy}, then `{command}`",
+        command=command,
+        hint=cause.remedy,
         exit_code_of_jvm=code,
         log=str(_current.log),
         driver_memory=_current.memory,
