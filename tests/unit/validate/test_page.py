@@ -20,7 +20,7 @@ from anabranch.cli.render_report import print_report
 from anabranch.pages.charts import COLUMNS, columns
 from anabranch.pages.environment import environment
 from anabranch.pages.validation import render_page
-from anabranch.plan.target_range import Grain, beginning
+from anabranch.plan.target_range import Grain, TimeAxis, WholeTable, beginning
 from anabranch.replay.ledger import Account, SliceAccount
 from anabranch.runs.heads import Head
 from anabranch.runs.printable import printable
@@ -198,3 +198,14 @@ def test_the_terminal_is_told_the_same_and_steered_by_nothing(text: str) -> None
     assert "[bold]" in said
     assert "\x1b" not in said
     assert "\u202e" not in said
+
+
+@pytest.mark.parametrize("axis", [RANGE.axis, None])
+def test_a_whole_table_has_no_ends_to_show(axis: TimeAxis | None) -> None:
+    whole = replace(report(), range=WholeTable(axis))
+    page = render_page(whole)
+    assert "the whole table" in page
+    assert ("Rows per" in page) == (axis is not None)
+    console = Console(record=True, width=200)
+    print_report(whole, console)
+    assert "whole table" in console.export_text()
