@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.adapters.iceberg import target as iceberg
+from anabranch.adapters.iceberg import staging as iceberg
 from anabranch.adapters.iceberg.files import files_in
 from anabranch.adapters.spark.decode.decode import EVENT_TIME
 from anabranch.adapters.spark.native.data_files import DataFiles, PlannedFiles
