@@ -32,6 +32,9 @@ def test_a_check_or_a_pipeline_that_is_changed_is_found_before_validation_and_be
     (folder / CHECK).write_text("SELECT * FROM staged WHERE false")
     error = refusal(lambda run, _: shop.apply(run), shop.again(run.run_id), Onlooker())
     assert (error.code, error.fields["file"]) == ("plan.check-file-changed", CHECK)
+    (folder / CHECK).unlink()
+    error = refusal(lambda run, _: shop.apply(run), shop.again(run.run_id), Onlooker())
+    assert (error.code, error.fields["file"]) == ("plan.check-file-changed", CHECK), "the contract does not load"
     (folder / CHECK).write_text(contents[CHECK])
     run = shop.again(run.run_id)
     with run.lease() as lease:

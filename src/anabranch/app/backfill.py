@@ -188,9 +188,9 @@ class BackfillRun:
             lease,
             self.plan,
             self.target,
-            self.gates,
+            lambda: self.gates,
             require_no_drift=self._require_no_drift,
-            require_within_limits=self._limits(lease).require_for_promotion,
+            require_within_limits=lambda: self._limits(lease).require_for_promotion(),
             approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
             catch_up=lambda slices: self._replay_run(lease, watch).catch_up(slices),
             validate=lambda: self.validate(lease, now, watch.phase),
@@ -205,10 +205,10 @@ class BackfillRun:
             self.plan,
             self.target,
             watch,
-            self.gates,
+            lambda: self.gates,
             self._engine,
             inputs=ProjectInputs(self.project_context, self.pipeline, self.plan),
-            limits=self._limits(lease),
+            limits=lambda: self._limits(lease),
             observe_isolation=lambda: look_at_isolation(self.project_context, self.pipeline),
             copy_checkpoint=checkpoint_copier(self.project_context, self.plan, self.run_id),
             watch_services=lambda: replay_services(
@@ -221,11 +221,11 @@ class BackfillRun:
         return ValidationRun(
             lease,
             self.plan,
-            self.contract,
+            lambda: self.contract,
             self.pipeline,
             self.target,
             measure=SparkMeasurer(
-                self.project_context, self.plan, self.contract, self.pipeline, self.run_id, self._start_spark
+                self.project_context, self.plan, lambda: self.contract, self.pipeline, self.run_id, self._start_spark
             ),
             file_report=lambda report: write_report(report, self.project_context.state),
             require_same_checks=self._require_same_checks,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SparkMeasurer:
     project_context: ProjectContext
     plan: Plan
-    contract: Backfill
+    contract: Callable[[], Backfill]
     pipeline: Pipeline
     run_id: str
     start: Callable[[Callable[[str], None]], SparkSession]
@@ -40,7 +40,7 @@ class SparkMeasurer:
                 table,
                 self.plan,
                 staging.head,
-                self.contract,
+                self.contract(),
                 self.pipeline,
                 self.project_context.folder,
                 schema=schema_digest(catalog.open().load_table(table)),

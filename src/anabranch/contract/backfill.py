@@ -150,8 +150,7 @@ class RollbackTerms(Part):
 
     authority: Words = Field(
         description="Who may roll back, besides those in roles.rollback of the context: a name as in ANABRANCH_ACTOR "
-        "or "
-        "the login. Any other user needs --override --reason.",
+        "or the login. Any other user needs --override --reason.",
         examples=["shop-oncall@example.com"],
     )
     horizon: Duration = Field(

@@ -166,16 +166,14 @@ class Live(Part):
     max_lag_records: Positive | None = Field(
         default=None,
         description="Maximum lag of live, in records. The capacity gate and the forecast of `plan` and `rehearse` "
-        "compare "
-        "the lag measured by the last rehearsal with it; a running replay is not throttled by it yet.",
+        "compare the lag measured by the last rehearsal with it; a running replay is not throttled by it yet.",
         examples=[100000],
     )
     max_latency: Duration | None = Field(
         default=None,
         description="Maximum time for an event to reach the table. The capacity gate and the forecast of `plan` and "
         "`rehearse` compare the latency measured by the last rehearsal with it; a running replay is not throttled by "
-        "it "
-        "yet.",
+        "it yet.",
         examples=["2m"],
     )
 
@@ -242,8 +240,7 @@ class PipelineSpec(Part):
     state: StateKeeping = Field(
         default=StateKeeping(),
         description="Which states are stored for replays to start from: of the table (classes upsert and ordered), "
-        "or of "
-        "the stream (class windowed).",
+        "or of the stream (class windowed).",
         examples=[{"every": "1d", "keep": "30d"}],
     )
     quarantine: QuarantineSpec = Field(

@@ -146,8 +146,7 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
                 what,
                 state=SAFE,
                 hint=f"restore {drift.file} and repeat the command, or cancel the run and plan again, which needs a "
-                "new "
-                "validation and approval",
+                "new validation and approval",
                 file=drift.file,
                 was=drift.was,
                 now=drift.now,

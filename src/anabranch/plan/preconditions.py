@@ -120,8 +120,7 @@ def check_retention(
     range_words = "everything" if request.everything else f"the range from {format_moment(partitions.start)}"
     raise RetentionPassedError(
         f"{source.topic} has lost offsets 0 to {first.before - 1} of partition {first.partition}, which now {now}: "
-        "records "
-        f"of {range_words} may be among them"
+        f"records of {range_words} may be among them"
         + (f", as in {len(gone) - 1} other partitions." if len(gone) > 1 else ".")
         + " Replacing the range from the remaining records would lose rows.",
         hint=_still_possible(request, partitions, gone),

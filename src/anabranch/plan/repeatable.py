@@ -24,8 +24,7 @@ def require_repeatable(pipeline: Pipeline, calls: Sequence[Unpinned]) -> tuple[U
         more = f" {len(refused) - 1} more places are like it." if len(refused) > 1 else ""
         raise NotRepeatableError(
             f"{first.place} calls {first.name}, which is not deterministic: a replay would write other rows than "
-            "live for "
-            f"the same events, and the fix could not be told from that difference.{more}",
+            f"live for the same events, and the fix could not be told from that difference.{more}",
             hint=f"use {first.instead}; or, if it is intended, write transform: {{allow: [{first.name}]}} in the "
             "pipeline",
             places=[{"place": each.place, "name": each.name, "instead": each.instead} for each in refused],

@@ -98,8 +98,7 @@ def _require_fixed_windows(pipeline: Pipeline, strategy: Strategy) -> None:
     if strategy is Strategy.STREAM and window is not None and window.size is None:
         raise SessionsByStreamError(
             f"Pipeline {pipeline.metadata.name} has session windows, and live's commits do not record when the last "
-            "session "
-            "of a range has ended: a stream-faithful replay would have no end.",
+            "session of a range has ended: a stream-faithful replay would have no end.",
             hint="write strategy: batch-exact in the contract, or remove strategy",
             pipeline=pipeline.metadata.name,
         )
@@ -113,8 +112,7 @@ def _span(request: Range, strategy: Strategy) -> tuple[datetime | None, datetime
     if strategy.whole_table:
         raise RangeNotByEventTimeError(
             f"{strategy.value} requires range.eventTime.from, range.sinceSnapshot or range.everything: the target is "
-            "replayed "
-            "from its last snapshot before the range up to live's position.",
+            "replayed from its last snapshot before the range up to live's position.",
             hint="write range: {eventTime: {from: …}}, or {sinceSnapshot: …}, or {everything: true}",
         )
     if request.timestamps is not None:
@@ -127,8 +125,7 @@ def _span(request: Range, strategy: Strategy) -> tuple[datetime | None, datetime
 def _not_by_event_time(way: str, write: str) -> RangeNotByEventTimeError:
     return RangeNotByEventTimeError(
         f"The target is replaced in whole partitions of event time, and a range by {way} contains only some events "
-        "of a "
-        "partition: the rows of the others would be lost.",
+        "of a partition: the rows of the others would be lost.",
         hint=f"write {write}, or range: {{everything: true}}",
         way=way,
     )

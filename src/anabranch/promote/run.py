@@ -53,7 +53,8 @@ class PromotionRun:
     lease: RunLease
     plan: Plan
     target: RunTarget
-    gates: PromotionGates
+    gates: Callable[[], PromotionGates]
+    """Asked for after drift is checked: a contract whose files are missing does not load."""
     require_no_drift: Callable[[], None]
     require_within_limits: Callable[[], None]
     """Raises if the contract's deadline or budget forbids a promotion now."""
@@ -70,9 +71,10 @@ class PromotionRun:
         self.require_no_drift()
         if self.lease.run.state not in _COMMITTED_OR_COMMITTING:
             self.require_within_limits()
-            if self.gates.rollback_rehearsal_due() or not self._performed(RehearseRollback.name):
+            gates = self.gates()
+            if gates.rollback_rehearsal_due() or not self._performed(RehearseRollback.name):
                 self.rehearse_rollback()
-            self.gates.require_for_promotion()
+            gates.require_for_promotion()
         try:
             snapshot = self._promote_in_rounds()
         except BaseException:
@@ -84,7 +86,7 @@ class PromotionRun:
 
     def rehearse_rollback(self, say: Callable[[str], object] = lambda _: None) -> None:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
-        rehearse_rollback(self.lease, self.plan, self.gates, say)
+        rehearse_rollback(self.lease, self.plan, self.gates(), say)
 
     def _promote_in_rounds(self) -> Head:
         for number in range(CATCH_UP_ROUNDS):

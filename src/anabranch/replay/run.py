@@ -45,10 +45,11 @@ class ReplayRun:
     plan: Plan
     target: StagingTarget
     observer: RunObserver
-    gates: ReplayGates
+    gates: Callable[[], ReplayGates]
     engine: ReplayEngine
     inputs: InputObserver
-    limits: Limits
+    limits: Callable[[], Limits]
+    """Like the gates, read after drift is checked: a contract whose files are missing does not load."""
     observe_isolation: IsolationObserver
     copy_checkpoint: CheckpointCopier
     watch_services: Callable[[], ServiceWatch]
@@ -89,7 +90,7 @@ class ReplayRun:
                         break
                     case _:
                         raise AssertionError(f"step {step.name} is not one of the replay")
-        return self._replayer(variants, guard, self.limits)(slices)
+        return self._replayer(variants, guard, self.limits())(slices)
 
     def catch_up(self, missed: Sequence[Slice]) -> None:
         """Replay slices of what live committed after the base, by the corrected code only; a control has no part.
@@ -119,8 +120,8 @@ class ReplayRun:
         self.observer.phase("checking drift, limits and gates")
         with self.lease.performing(step.name):
             guard.check()
-            self.limits.require_open()
-            self.gates.clear_for_replay()
+            self.limits().require_open()
+            self.gates().clear_for_replay()
 
     def _record_isolation(self, step: RecordIsolation) -> None:
         """Once, before the first record is read: the isolation certificate compares the end of the run with it."""
@@ -157,7 +158,7 @@ class ReplayRun:
             guard,
             self.observer,
             self.clock,
-            self.limits.bytes_per_second,
+            self.limits().bytes_per_second,
             limits,
             self.watch_services(),
         )

@@ -26,7 +26,8 @@ from anabranch.validate.verdict import reach_verdict
 class ValidationRun:
     lease: RunLease
     plan: Plan
-    contract: Backfill
+    contract: Callable[[], Backfill]
+    """Loaded after the checks' files are compared with the plan: a contract with a missing file does not load."""
     pipeline: Pipeline
     target: StagingTarget
     measure: StagingMeasurer
@@ -46,7 +47,7 @@ class ValidationRun:
         measures = self.measure(staging, self._control(staging), phase)
         self.require_same_checks()
         accounts = self._accounts(staging)
-        report = reach_verdict(measures, self.plan, self.contract, self.pipeline, accounts, run=run_id, at=now)
+        report = reach_verdict(measures, self.plan, self.contract(), self.pipeline, accounts, run=run_id, at=now)
         self.lease.check_epoch()
         self.file_report(report)
         reach("validate.after")

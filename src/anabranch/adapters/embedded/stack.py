@@ -138,8 +138,7 @@ class EmbeddedKafka:
     def _count_refused(self, has: int, request: int | None) -> BrokerCountError:
         return BrokerCountError(
             f"Broker count mismatch: this project's stack has {has}, requested {request}. The number is fixed when "
-            f"the data "
-            "folders are formatted.",
+            f"the data folders are formatted.",
             state=DATA_UNCHANGED,
             command="anabranch dev up",
             hint=f"Start the stack with {has}. To change the number and DELETE ALL TOPICS: "

@@ -103,8 +103,7 @@ def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, D
         if task.delete_files:
             raise RowDeletesError(
                 f"The range of {'.'.join(table.name())} contains row-level delete files; data files with deletes "
-                f"cannot be "
-                "promoted.",
+                f"cannot be promoted.",
                 state=NOTHING_CHANGED,
                 hint="Compact the range with `CALL …system.rewrite_data_files`, then plan again",
             )

@@ -250,8 +250,7 @@ def _range_warnings(request: BackfillRequest, target: TargetFacts, now: datetime
         yield PlanWarning(
             "range-not-over",
             f"the range ends in the future, at {format_moment(partitions.end)}: rows that live writes into it during "
-            "the "
-            "backfill are kept",
+            "the backfill are kept",
         )
     yield from _writer_warnings(request, target)
 

@@ -74,8 +74,7 @@ def require_closed(request: BackfillRequest, target: TargetFacts) -> EventSpan |
         raise WindowsOpenError(
             f"Windows of the range are still open: live closes the windows of {target.table} up to "
             f"{format_moment(partitions.end)} when its watermark reaches {format_moment(wanted.end)}, and the "
-            "watermark "
-            f"{position}. Live would write some of them in addition to the replayed ones.",
+            f"watermark {position}. Live would write some of them in addition to the replayed ones.",
             hint=f"wait until live's watermark reaches {format_moment(wanted.end)}"
             + ("" if until is None or until <= EPOCH else f", or write a range that ends by {format_moment(until)}"),
             table=target.table,

@@ -74,8 +74,7 @@ def choose_strategy(
     if span is not None and span.end is None and not strategy.whole_table:
         raise RangeNotClosedError(
             f"The range needs an end: pipeline {pipeline} is of class {pipeline_class} ({_WHY_NOT[pipeline_class]}), "
-            "and whole "
-            "time partitions are replaced.",
+            "and whole time partitions are replaced.",
             hint=f"write range: {{eventTime: {{from: {format_moment(span.start)}, to: …}}}}",
             pipeline=pipeline,
         )

@@ -50,7 +50,6 @@ class RoleSettings(Part):
     rollback: People = Field(
         default=(),
         description="Who may roll back, besides the contract's rollback.authority. Other users need --override, "
-        "which is "
-        "recorded.",
+        "which is recorded.",
         examples=[["shop-oncall@example.com"]],
     )
