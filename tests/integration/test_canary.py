@@ -10,6 +10,8 @@ import pytest
 from tests.fixtures.canaries import Place, Said, settle
 from tests.fixtures.leaks import command_lines, files_below, leaked, leaks_below
 
+pytestmark = pytest.mark.long
+
 CONTEXTS = """\
     # Every address is a closed port of this machine: connecting fails at once, with the secrets already in use.
     scram:

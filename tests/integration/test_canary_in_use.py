@@ -22,6 +22,8 @@ from tests.fixtures.spark import CANARY, SECRET_OPTION, SparkForTests
 
 from anabranch.app.project_context import open_project
 
+pytestmark = pytest.mark.long
+
 USER = "canary_user"
 CONTEXT = """\
     team:

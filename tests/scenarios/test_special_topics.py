@@ -110,6 +110,7 @@ def test_all_that_a_record_has_reaches_a_transform_that_asks_for_it_in_every_sli
     }
 
 
+@pytest.mark.long
 def test_slices_are_exact_where_spark_reads_kafka_by_its_older_interface(shop: Shop) -> None:
     """The query that all slices share cannot be given other offsets there: it must not be used."""
     name, conf = "spark.sql.sources.useV1SourceList", shop.spark.session.conf
@@ -251,6 +252,7 @@ def test_retention_that_overtook_the_range_before_the_first_slice_stops_the_run_
     assert watch.seen == []
 
 
+@pytest.mark.long
 def test_poison_is_set_aside_with_all_that_is_known_and_too_much_of_it_stops_the_run(
     new_shop: Callable[..., Shop],
 ) -> None:

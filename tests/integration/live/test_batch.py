@@ -195,6 +195,7 @@ def produce_in_transactions(kafka: KafkaForTests, topic: str, numbers: range) ->
             producer.commit_transaction(30)
 
 
+@pytest.mark.long
 def test_the_rows_are_those_of_plain_python_once_whatever_the_checkpoint_says(live: LiveHere) -> None:
     kafka, topic = live.kafka, live.topic
     kafka.produce(topic, orders(range(1, 1500)))

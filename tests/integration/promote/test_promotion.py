@@ -70,7 +70,10 @@ def test_ten_cycles_of_promotion_live_commits_and_rollback(shop: Shop, table: in
         assert shop.rows() == OUTSIDE + INSIDE + live
 
 
-@pytest.mark.parametrize("table", range(examples(usual=10, soak=67)))
+@pytest.mark.parametrize(
+    "table",
+    [0, 1, 2, *(pytest.param(table, marks=pytest.mark.long) for table in range(3, examples(usual=10, soak=67)))],
+)
 def test_promotions_under_fire_lose_nothing_and_no_reader_sees_a_mix(shop: Shop, table: int) -> None:
     """Three on each of several tables: a commit costs as much as the table has snapshots, and thirty make many."""
     written: list[tuple[int, int, str]] = []

@@ -97,6 +97,7 @@ def test_sliding_windows_and_the_replay_takes_the_late_ones_in(
     assert second.charges.total == Attribution(len(by_control) - len(noise), len(noise), len(noise))
 
 
+@pytest.mark.long
 def test_sessions_are_computed_whole_or_refused(tmp_path: Path, kafka: KafkaForTests, spark: SparkForTests) -> None:
     gap = timedelta(minutes=20)
     shop = Revenue.open(tmp_path / "shop", kafka, spark, {"kind": "session", "gap": "20m", "longest": "2h"}, sql=True)

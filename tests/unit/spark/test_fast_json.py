@@ -111,6 +111,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "ANABRANCH_CACHE" in refused.value.remedy
 
 
+@pytest.mark.long
 def test_they_are_compiled_once(tmp_path: Path) -> None:
     jars = ArtifactCache().fetch(locked("spark"))
     jar = functions_jar(find_java(), jars, tmp_path)

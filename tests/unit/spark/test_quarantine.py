@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spark
 POISON = [b"poison", b'{"at":null}', b'{"at":"2025-06-01T10:00:00Z"}', b"\x00\xff"]
 
 
+@pytest.mark.long
 def test_once_for_each_batch_and_no_more_than_the_cap(spark: SparkForTests, shop: Path) -> None:
     found = pipeline(
         shop,

@@ -126,13 +126,30 @@ def both(spark: SparkForTests, table: str, rows: DataFrame) -> tuple[list[tuple[
         (some_rows(3000, towns=4, spread=timedelta(days=3)), "days(at)", {}),
         (some_rows(12, towns=9, spread=timedelta(days=-40_000)), "hours(at)", {}),
         (some_rows(3000, towns=9, spread=timedelta(days=2)), "hours(at)", {}),
-        (some_rows(60_000, towns=50_000, nulls=0), "hours(at)", {}),
-        (some_rows(60_000, towns=3000), "days(at)", {"write.parquet.dict-size-bytes": "20000"}),
-        (some_rows(60_000, towns=700), "days(at)", {"write.parquet.page-row-limit": "300"}),
-        (some_rows(60_000, towns=700), "days(at)", {"write.parquet.row-group-size-bytes": "200000"}),
-        (some_rows(9000, towns=700), "days(at)", {"write.parquet.compression-codec": "gzip"}),
-        (some_rows(9000, towns=700), "days(at)", {"write.metadata.metrics.default": "full"}),
-        (some_rows(9000, towns=700), "days(at)", {"write.parquet.bloom-filter-enabled.column.town": "true"}),
+        pytest.param(*(some_rows(60_000, towns=50_000, nulls=0), "hours(at)", {}), marks=pytest.mark.long),
+        pytest.param(
+            *(some_rows(60_000, towns=3000), "days(at)", {"write.parquet.dict-size-bytes": "20000"}),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(some_rows(60_000, towns=700), "days(at)", {"write.parquet.page-row-limit": "300"}), marks=pytest.mark.long
+        ),
+        pytest.param(
+            *(some_rows(60_000, towns=700), "days(at)", {"write.parquet.row-group-size-bytes": "200000"}),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(some_rows(9000, towns=700), "days(at)", {"write.parquet.compression-codec": "gzip"}),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(some_rows(9000, towns=700), "days(at)", {"write.metadata.metrics.default": "full"}),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(some_rows(9000, towns=700), "days(at)", {"write.parquet.bloom-filter-enabled.column.town": "true"}),
+            marks=pytest.mark.long,
+        ),
     ],
     ids=[
         *("nothing", "one row", "several hours", "by day", "before 1970", "more hours than files may be open"),
@@ -168,6 +185,7 @@ def test_wide_rows_and_many_tasks_leave_memory_for_fewer(
     assert opened.most(columns, heap, tasks) == most
 
 
+@pytest.mark.long
 def test_files_that_are_full_are_followed_by_others(spark: SparkForTests, make: Callable[..., str]) -> None:
     table = make("days(at)", **{"write.target-file-size-bytes": "100000"})
     rows = frame(spark, some_rows(20_000, towns=20_000, spread=timedelta(minutes=1)))
@@ -196,6 +214,7 @@ def test_columns_that_must_have_a_value(spark: SparkForTests, make: Callable[...
         ours(spark, frame(spark, rows, columns.replace(" not null", "")))
 
 
+@pytest.mark.long
 def test_texts_of_one_hash_are_told_apart(spark: SparkForTests, make: Callable[..., str]) -> None:
     texts = spark.session.range(400_000).select(F.concat(F.lit("town-"), "id").alias("town"))
     hashed = texts.withColumn("hash", F.xxhash64("town").bitwiseAND(0xFFFFFFFF))
