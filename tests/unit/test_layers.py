@@ -41,3 +41,16 @@ def test_every_package_says_what_belongs_there() -> None:
         if "migrations" not in path.parts and not path.read_text(encoding="utf-8").startswith('"""')
     ]
     assert silent == []
+
+
+def test_no_test_file_hides_another() -> None:
+    """Two files of one dotted name are imported once: the tests of one run twice, those of the other never."""
+    named: dict[str, list[str]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        parts, folder = [path.stem], path.parent
+        while (folder / "__init__.py").exists():
+            parts.insert(0, folder.name)
+            folder = folder.parent
+        if len(parts) > 1:
+            named.setdefault(".".join(parts), []).append(str(path.relative_to(ROOT)))
+    assert [files for files in named.values() if len(files) > 1] == []

@@ -125,7 +125,7 @@ def both(spark: SparkForTests, table: str, rows: DataFrame) -> tuple[list[tuple[
         (some_rows(3000, towns=4), "hours(at)", {}),
         (some_rows(3000, towns=4, spread=timedelta(days=3)), "days(at)", {}),
         (some_rows(12, towns=9, spread=timedelta(days=-40_000)), "hours(at)", {}),
-        (some_rows(3000, towns=9, spread=timedelta(days=2)), "hours(at)", {}),
+        (some_rows(600, towns=9, spread=timedelta(hours=36)), "hours(at)", {}),
         pytest.param(*(some_rows(60_000, towns=50_000, nulls=0), "hours(at)", {}), marks=pytest.mark.long),
         pytest.param(
             *(some_rows(60_000, towns=3000), "days(at)", {"write.parquet.dict-size-bytes": "20000"}),
