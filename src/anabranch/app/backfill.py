@@ -108,7 +108,7 @@ class BackfillRun:
     store: SqlRunStore
     run_id: str
     say: Callable[[str], object] = lambda _: None
-    """Shows a line to whoever waits."""
+    """Prints a progress line."""
 
     @property
     def run(self) -> Run:

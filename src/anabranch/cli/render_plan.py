@@ -159,11 +159,11 @@ _MOVES = {
 }
 _STREAMS = {
     StreamingReaders.STOP: "a streaming reader stops with an error unless it skips overwrites",
-    StreamingReaders.TOLD: "a streaming reader reads the changes",
-    StreamingReaders.NOT_TOLD: "a streaming reader goes on and does not hear of the changes",
+    StreamingReaders.READ_CHANGES: "a streaming reader reads the changes",
+    StreamingReaders.MISS_CHANGES: "a streaming reader goes on and does not read the changes",
 }
 _LATER_ROWS = {
-    RowRestore.COMPARED: "if live's files were compacted, its rows are told by comparison, on Spark",
+    RowRestore.COMPARED: "if live's files were compacted, its rows are found by comparison, on Spark",
     RowRestore.REPLAYED: "what live wrote since is replayed from the topic, on Spark",
 }
 

@@ -44,18 +44,18 @@ class StreamingReaders(str, Enum):
     """What happens to a stream that reads the target when a promotion is committed."""
 
     STOP = "stop"
-    """It ends with an error, unless it was told to skip such commits."""
-    TOLD = "told"
+    """It ends with an error, unless its options skip overwrite commits."""
+    READ_CHANGES = "read-changes"
     """It reads the changes."""
-    NOT_TOLD = "not-told"
-    """It goes on and never hears of the changes."""
+    MISS_CHANGES = "miss-changes"
+    """It goes on and never reads the changes."""
 
 
 class RowRestore(str, Enum):
     """What a rollback does with rows that were committed after the promotion, where they have to be written again."""
 
     COMPARED = "compared"
-    """They are told from the promoted rows by comparison, whichever commit made them."""
+    """They are distinguished from the promoted rows by comparison, whichever commit made them."""
     REPLAYED = "replayed"
     """They are made again from the topic, by the offsets of their commits, which have to be in the history."""
 

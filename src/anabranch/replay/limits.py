@@ -121,9 +121,9 @@ class Limits:
 
     def _heed_budget(self) -> None:
         bill = self.spent()
-        told = self.lease.reader.audit(run_id=self.lease.run_id, action=ALERT)
+        alerted = self.lease.reader.audit(run_id=self.lease.run_id, action=ALERT)
         for line, words in zip(bill.alerts, alert_words(bill.alerts, bill.currency), strict=True):
-            if not any(f'"{line.meter}"' in record.details for record in told):
+            if not any(f'"{line.meter}"' in record.details for record in alerted):
                 self._act(ALERT, {"meter": line.meter, "amount": round(line.amount, 6), "what": words})
         if self.budget is None or bill.amount <= self.budget or self._is_overridden():
             return

@@ -35,5 +35,5 @@ class LaterRows(Protocol):
     def write(self, staging: Staging, scratch: Scratch) -> None:
         """Write to the scratch branch the rows that live committed after the promotion. Main is not changed.
 
-        Raises an AnabranchError if those rows can't be told or made again, or if Spark ends.
+        Raises an AnabranchError if those rows can't be identified or computed again, or if Spark ends.
         """

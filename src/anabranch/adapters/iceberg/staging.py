@@ -77,7 +77,7 @@ class IcebergStaging(IcebergTable):
         return slices
 
     def staging_commits(self, name: str, root: Head) -> list[StagingCommit]:
-        """Every commit to staging, oldest first, whoever made it."""
+        """Every commit to staging by any writer, oldest first."""
         line = self.line(self.load(), name, root)
         return [StagingCommit(head_of(each.snapshot_id), said_by(each).get(props.SLICE)) for each in line]
 
@@ -92,7 +92,7 @@ class IcebergStaging(IcebergTable):
     def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
         """Remove the branches of a superseded epoch, if a later one has its own or staging is `unused` altogether.
 
-        Spark makes a branch anew when it is gone by the time of a commit. Until a later epoch has its own, though,
+        Spark creates a branch again if it is gone by the time of a commit. Until a later epoch has its own, though,
         the branch is staging itself.
         """
 

@@ -1,4 +1,4 @@
-"""One Iceberg table as its catalog has it: read anew for each commit, which is tried once. No JVM."""
+"""One Iceberg table as its catalog has it: read again before each commit, which is tried once. No JVM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HistoryGoneError(AnabranchError):
 
 
 class IcebergTable:
-    """Every method reads the table anew: no state is trusted between two calls."""
+    """Every method reads the table again: no state is kept between two calls."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         self._catalog = catalog
@@ -83,9 +83,9 @@ class IcebergTable:
 
     def moved(self) -> ConcurrentCommitError:
         return ConcurrentCommitError(
-            f"{self.name} was changed by somebody else just now.",
-            state="Our change was not made; theirs stands.",
-            hint="run the same command again: it looks at the new state first",
+            f"Table {self.name}: another commit was made first.",
+            state="This command committed nothing; the other commit stands.",
+            hint="repeat the command: it reads the table's new head first",
             table=self.name,
         )
 

@@ -32,7 +32,7 @@ class LaterRowsOfRange:
     table: str
 
     def write(self, staging: Staging, scratch: Scratch) -> None:
-        """Raises RowsGoneError if promoted rows were changed or deleted: they are no longer told from live's."""
+        """Raises RowsGoneError if promoted rows were changed or deleted: live's can then not be distinguished."""
         with jvm_death_reported("Production is as it was before this command.", f"anabranch rollback {staging.run}"):
             self._write(staging, scratch)
 
