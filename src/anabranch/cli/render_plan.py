@@ -146,7 +146,7 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
 
 
 _HEAD_CHECK = {
-    HeadCheck.EXACT: "refused if any other commit came since the last look, which is then repeated",
+    HeadCheck.EXACT: "a commit that comes first is detected; the promotion reads the table again before it retries",
     HeadCheck.WRITERS_LOCKED: "other writers wait from the last look to the commit",
     HeadCheck.WRITERS_FENCED: "the live writer is fenced off for it, and restarts",
     HeadCheck.NONE: "not checked against commits that come at the same time",
