@@ -173,7 +173,8 @@ def capability_words(target: Capabilities) -> Iterator[tuple[str, str]]:
     commit = "one atomic commit" if target.atomic else "several steps; readers may meet it half done"
     yield "promotion", f"{commit}; {_MOVES[target.moves]}"
     yield "conflicts", _HEAD_CHECK[target.head_check]
-    yield "readers", f"consistent within one {target.readers_see.value}: before or after, never a mix; {_STREAMS[target.streaming_readers]}"
+    view = f"consistent within one {target.readers_see.value}: before or after, never a mix"
+    yield "readers", f"{view}; {_STREAMS[target.streaming_readers]}"
     kept = "the former rows are kept until the run is closed" if target.former_rows_kept else "expiry may take it away"
     yield "rollback by", f"one commit; {kept}; {_LATER_ROWS[target.later_rows]}"
     if target.pauses_live:
