@@ -84,7 +84,10 @@ def killed(place: Bench, file: Path, after: int) -> float:
         time.sleep(0.2)
         if process.poll() is not None:
             raise AssertionError("the replay ended before it could be killed")
-    time.sleep(random.uniform(0, 1) * (done[-1].settled_at - done[-2].settled_at).total_seconds())  # noqa: S311
+    last, former = done[-1].settled_at, done[-2].settled_at
+    if last is None or former is None:
+        raise AssertionError("a committed slice has no time")
+    time.sleep(random.uniform(0, 1) * (last - former).total_seconds())  # noqa: S311
     at = time.time()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -81,7 +81,7 @@ def measure(place: Bench) -> dict[str, object]:
     spark = place.project_context.spark("bench")
     prepare(place, spark)
     file = write_contract(place, "day")
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.workplace.catalog.name}`.hand")
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{place.project_context.catalog.name}`.hand")
 
     def table(name: str) -> str:
         return spark_name(place.project_context.catalog, f"hand.{name}")

@@ -1,0 +1,39 @@
+"""How fast a replay may read now, and who says so: the lowest of all limits counts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one source of limits allows at this moment."""
+
+    source: str
+    """Who says so: `contract`, `throttle`, `governor`, `budget`, `pause`. A label of metrics."""
+    reason: str
+    """Why, with values, for people: "live lag 41 s, target 10 s"."""
+    bytes_per_second: int | None = None
+    """None: unlimited."""
+    paused: bool = False
+    """Whether no slice may begin. A slice in flight goes on at `bytes_per_second`."""
+
+
+UNLIMITED = Allowance("none", "no limit applies")
+
+
+class RateSource(Protocol):
+    def allowance(self) -> Allowance:
+        """What this source allows now. Called about once a second, from any thread; returns at once."""
+
+
+def lowest(allowances: Iterable[Allowance]) -> Allowance:
+    """The allowance that counts: a pause before any rate, then the lowest rate; the first of equals."""
+    return min(allowances, key=_freedom, default=UNLIMITED)
+
+
+def _freedom(allowance: Allowance) -> tuple[bool, bool, int]:
+    unlimited = allowance.bytes_per_second is None
+    return (not allowance.paused, unlimited, allowance.bytes_per_second or 0)
