@@ -25,6 +25,7 @@ from anabranch.app.gates import gate_service
 from anabranch.app.isolation import certified, look_at_isolation
 from anabranch.app.limits import limits_of
 from anabranch.app.measurer import SparkMeasurer
+from anabranch.app.pacing import replay_pacing
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.services import replay_services
@@ -215,6 +216,7 @@ class BackfillRun:
                 self.project_context, lease, watch, table, client_id, self._engine.cancel_jobs
             ),
             clock=Clock(time.monotonic, time.sleep),
+            pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch),
         )
 
     def _validation_run(self, lease: RunLease) -> ValidationRun:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.states import Event
 
@@ -27,6 +28,13 @@ class Controls:
     pause: bool = False
     cancel: bool = False
     bytes_per_second: int | None = None
+    source: str = "contract"
+    """Who set the rate: `contract`, or `throttle` for an operator."""
+
+    @property
+    def allowance(self) -> Allowance:
+        words = "budget.bytesPerSecond" if self.source == "contract" else "set with anabranch throttle"
+        return UNLIMITED if self.bytes_per_second is None else Allowance(self.source, words, self.bytes_per_second)
 
 
 def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) -> Controls:
@@ -45,7 +53,8 @@ def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) 
         elif record.action == ControlRequest.CANCEL.value:
             controls = replace(controls, cancel=True)
         elif record.action == ControlRequest.THROTTLE.value:
-            controls = replace(controls, bytes_per_second=json.loads(record.details)["bytes_per_second"])
+            rate = json.loads(record.details)["bytes_per_second"]
+            controls = replace(controls, bytes_per_second=rate, source="throttle")
         elif record.action in answers:
             controls = replace(controls, pause=False)
     return controls

@@ -14,7 +14,9 @@ from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import SliceStep
+from anabranch.replay.allowance import Allowance
 from anabranch.replay.controls import Controls, read_controls
+from anabranch.replay.pacing import Pacing
 from anabranch.replay.polling import polled
 from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
@@ -154,6 +156,8 @@ class Replayer:
     """Asked before each slice: how to end, if the contract's deadline or budget says so."""
     services: ServiceWatch = field(default_factory=no_services)
     """Kafka, the catalog and the control database, watched while slices are replayed."""
+    pacing: Pacing = field(default_factory=Pacing)
+    """The limits besides those of the contract and the operators, and the brakes besides the writers' own."""
 
     def __call__(self, steps: Sequence[SliceStep]) -> ReplayEnd:
         """Execute `steps` in order, except those whose slice is in its staging branch already.
@@ -280,11 +284,12 @@ class Replayer:
         self.watch.slice_progress(slice_, lane.writer.progress(slice_))
         self._heed_rate()
 
-    def _heed_rate(self) -> Controls:
-        controls = self._controls()
+    def _heed_rate(self) -> Allowance:
+        """The allowance that applies now, after every writer and brake was held to it."""
+        allowance = self.pacing.heed(self._controls().allowance)
         for lane in self.lanes:
-            lane.writer.limit(controls.bytes_per_second)
-        return controls
+            lane.writer.limit(allowance.bytes_per_second)
+        return allowance
 
     def _begin_ahead(
         self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
@@ -297,8 +302,8 @@ class Replayer:
         lane.writer.begin(slice_)
         if self._heed_rate().bytes_per_second is not None:
             lane.writer.await_read(slice_)
-            controls = self._heed_rate()
-            stopping = controls.pause or controls.cancel or self.watch.interrupted()
+            controls, held = self._controls(), self._heed_rate().paused
+            stopping = controls.pause or controls.cancel or held or self.watch.interrupted()
             following = following[: 0 if stopping else 1]
         for lane, slice_ in following:
             lane.writer.begin(slice_)
@@ -308,7 +313,11 @@ class Replayer:
             lane.writer.let_go()
 
     def _obey(self) -> ReplayEnd | None:
-        """Do what operators asked for between slices. While paused the lease is kept, so a resume is at once."""
+        """Do what operators asked for between slices, and wait while a limit allows no slice to begin.
+
+        A pause by an operator is a state of the run; a wait for a limit is not. The lease is held in both, so that
+        the replay resumes at once.
+        """
         while True:
             controls = self._controls()
             if controls.cancel:
@@ -320,15 +329,19 @@ class Replayer:
                     self._let_go()
                     self.lease.transition(Event.PAUSE, {"reason": "interrupted"})
                 return ReplayEnd.PAUSED
+            held = self._heed_rate()
             if not controls.pause:
                 self.lease.check_epoch()
                 if self.lease.run.state is State.PAUSED:
                     self.lease.transition(Event.RESUME)
-                return None
-            if self.lease.run.state is State.REPLAYING:
+                if not held.paused:
+                    return None
+            elif self.lease.run.state is State.REPLAYING:
                 self._let_go()
                 self.lease.transition(Event.PAUSE)
-            self.watch.resting(POLL_SECONDS, "paused")
+            self.watch.resting(
+                POLL_SECONDS, "paused" if controls.pause else f"held by the {held.source}: {held.reason}"
+            )
             self.clock.sleep(POLL_SECONDS)
 
     def _controls(self) -> Controls:

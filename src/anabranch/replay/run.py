@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError, ExitCode
@@ -26,6 +26,7 @@ from anabranch.plan.steps import (
 )
 from anabranch.replay.drift_guard import DriftGuard, drift_guard, staged_ids
 from anabranch.replay.limits import Limits
+from anabranch.replay.pacing import Pacing
 from anabranch.replay.ports import CheckpointCopier, IsolationObserver, ReplayEngine, ReplayGates
 from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
 from anabranch.replay.service_watch import ServiceWatch
@@ -55,6 +56,8 @@ class ReplayRun:
     watch_services: Callable[[], ServiceWatch]
     """A new watch of Kafka, the catalog and the control database, for one replay."""
     clock: Clock
+    pacing: Callable[[], AbstractContextManager[Pacing]]
+    """Limits and brakes of one replay, entered for as long as it reads: what they set up is removed at the exit."""
 
     def __call__(self) -> ReplayEnd:
         """Replay the slices that are not in staging yet.
@@ -90,7 +93,8 @@ class ReplayRun:
                         break
                     case _:
                         raise AssertionError(f"step {step.name} is not one of the replay")
-        return self._replayer(variants, guard, self.limits())(slices)
+        with self.pacing() as pacing:
+            return self._replayer(variants, guard, self.limits(), pacing)(slices)
 
     def catch_up(self, missed: Sequence[Slice]) -> None:
         """Replay slices of what live committed after the base, by the corrected code only; a control has no part.
@@ -106,7 +110,8 @@ class ReplayRun:
         writer = self.engine.writers(self.observer.notice, control=False)[ReplaySlice.name]
         with _prepared([writer], slices):
             variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
-        end = self._replayer([variant], guard, lambda: None)(slices)
+        with self.pacing() as pacing:
+            end = self._replayer([variant], guard, lambda: None, pacing)(slices)
         if end is not ReplayEnd.STAGED:
             raise CatchUpStoppedError(
                 f"Run {self.lease.run_id} was {end.value} while it caught up with live; it was not promoted.",
@@ -148,7 +153,11 @@ class ReplayRun:
         return drift_guard(self.lease, self.plan, self.target, self.inputs, slices)
 
     def _replayer(
-        self, variants: Sequence[ReplayVariant], guard: DriftGuard, limits: Callable[[], ReplayEnd | None]
+        self,
+        variants: Sequence[ReplayVariant],
+        guard: DriftGuard,
+        limits: Callable[[], ReplayEnd | None],
+        pacing: Pacing,
     ) -> Replayer:
         return Replayer(
             self.lease,
@@ -161,6 +170,7 @@ class ReplayRun:
             self.limits().bytes_per_second,
             limits,
             self.watch_services(),
+            pacing,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
+from anabranch.runs.pace import Pace
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import Documents, NewRun, Run, RunFault, Submission
 from anabranch.runs.states import Event, State
@@ -42,6 +43,9 @@ class RunReader(Protocol):
         self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
     ) -> Sequence[AuditRecord]:
         """Audit records in the order of the chain, after record `after`; of one run or one action if given."""
+
+    def pace(self, run_id: str) -> Pace | None:
+        """What limited the run's replay when its process last noted it; None: it never did."""
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         """Verify the whole chain; `witness` is the head of an earlier verification that was stored elsewhere."""
@@ -103,6 +107,9 @@ class RunWriter(Protocol):
 
         Idempotent. An unknown outcome may become known; a known one never changes (IntentConflictError).
         """
+
+    def note_pace(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
+        """Replace what limits the run's replay now. Not audited: the row is rewritten every few seconds."""
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

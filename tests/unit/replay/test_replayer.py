@@ -18,8 +18,10 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import ControlSlice, ReplaySlice
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis
+from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.ledger import Account
+from anabranch.replay.pacing import Pacing
 from anabranch.replay.replayer import (
     AHEAD,
     Clock,
@@ -151,7 +153,7 @@ class Watching:
     remaining_: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     looked_at: list[str] = field(default_factory=list)
-    rested: int = 0
+    rested: list[str] = field(default_factory=list)
     stop: bool = False
 
     def phase(self, words: str) -> None: ...
@@ -166,7 +168,7 @@ class Watching:
         self.done.append(slice_.id)
 
     def resting(self, seconds: float, reason: str) -> None:
-        self.rested += 1
+        self.rested.append(reason)
 
     def notice(self, words: str) -> None: ...
 
@@ -390,7 +392,7 @@ def test_a_pause_rests_with_nothing_begun_until_it_is_resumed(scene: Scene) -> N
     scene.replayer = replace(scene.replayer, clock=Clock(time.monotonic, rest))
     assert scene() is ReplayEnd.STAGED
     assert seen == [(State.PAUSED, [])] * 3
-    assert scene.watching.rested == 3
+    assert scene.watching.rested == ["paused"] * 3
     assert scene.staged == IDS
     actions = [each.action for each in scene.store.reader.audit(run_id=RUN)]
     assert (actions.count("run.pause"), actions.count("run.resume")) == (1, 1), "paused once, however long it rests"
@@ -407,7 +409,7 @@ def test_a_paused_run_can_be_cancelled(scene: Scene) -> None:
 def test_starting_again_answers_a_pause_that_was_asked_for_before(scene: Scene) -> None:
     scene.ask(ControlRequest.PAUSE)
     assert scene() is ReplayEnd.STAGED
-    assert scene.watching.rested == 0
+    assert scene.watching.rested == []
 
 
 @pytest.mark.parametrize("end", [ReplayEnd.PAUSED, ReplayEnd.CANCELLED])
@@ -592,3 +594,28 @@ def test_whoever_is_superseded_in_an_outage_does_not_wait_for_it(scene: Scene) -
 
 def taken_over(store: SqlRunStore) -> None:
     store.writer.acquire(RUN, "host-b:2", timedelta(minutes=1), actor="bob", take_over=True)
+
+
+@dataclass
+class Governor:
+    """Allows no slice to begin the first few times it is asked."""
+
+    holds: int
+    asked: int = 0
+
+    def allowance(self) -> Allowance:
+        self.asked += 1
+        return Allowance("governor", "live lag 41 s", 1_000, paused=True) if self.asked <= self.holds else UNLIMITED
+
+
+def test_a_source_that_pauses_holds_the_next_slice_and_leaves_the_state(store: SqlRunStore) -> None:
+    scene = scene_of(store)
+    seen: list[tuple[State, list[str]]] = []
+    sleeping = Clock(time.monotonic, lambda _seconds: seen.append((scene.state, scene.staged)))
+    replayer = replace(scene.replayer, pacing=Pacing([Governor(holds=3)]), clock=sleeping)
+    assert replayer([ReplaySlice(each) for each in SLICES]) is ReplayEnd.STAGED
+    assert set(scene.watching.rested) == {"held by the governor: live lag 41 s"}
+    assert seen == [(State.REPLAYING, [])] * len(scene.watching.rested)
+    assert scene.staged == IDS
+    assert scene.writer.rates[0] == 1_000
+    assert scene.writer.rates[-1] is None

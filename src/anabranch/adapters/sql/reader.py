@@ -10,10 +10,12 @@ from sqlalchemy import Engine, select
 from anabranch.adapters.sql import chain, rows
 from anabranch.adapters.sql.engine import reading
 from anabranch.adapters.sql.journalling import read_entries
-from anabranch.adapters.sql.schema import audit, documents, runs, targets
+from anabranch.adapters.sql.schema import audit, documents, pace, runs, targets
 from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict, verify_chain
+from anabranch.runs.canonical import instant
 from anabranch.runs.journal import JournalEntry
 from anabranch.runs.lease import Lease
+from anabranch.runs.pace import Pace
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.run import Documents, Run
 from anabranch.runs.states import State
@@ -70,6 +72,11 @@ class SqlRunReader:
             query = query.where(audit.c.action == action)
         with reading(self.engine) as connection:
             return list(chain.read_records(connection, query))
+
+    def pace(self, run_id: str) -> Pace | None:
+        with reading(self.engine) as connection:
+            row = connection.execute(select(pace).where(pace.c.run_id == run_id)).one_or_none()
+        return None if row is None else Pace(instant(row.at), rows.document(row.details))
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         with reading(self.engine) as connection:

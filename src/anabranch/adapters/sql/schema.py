@@ -103,3 +103,12 @@ audit_head = Table(
     Column("seq", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
 )
+
+pace = Table(
+    "pace",
+    metadata,
+    # One row a run, replaced every few seconds: what limits its replay now. The audit chain has the changes.
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("details", Text, nullable=False),
+)

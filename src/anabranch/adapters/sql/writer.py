@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from sqlalchemy import Connection, Engine, text, update
+from sqlalchemy import Connection, Engine, delete, insert, text, update
 
 from anabranch.adapters.sql import chain, journalling, leasing
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.rows import get_run
-from anabranch.adapters.sql.schema import runs
+from anabranch.adapters.sql.schema import pace, runs
 from anabranch.adapters.sql.submission import submit
 from anabranch.runs.audit import AuditRecord
-from anabranch.runs.canonical import instant_text
+from anabranch.runs.canonical import canonical_mapping, instant_text
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
 from anabranch.runs.run import NewRun, Run, RunFault, Submission
@@ -117,6 +117,13 @@ class SqlRunWriter:
     ) -> JournalEntry:
         with writing(self.engine) as connection:
             return journalling.record_outcome(connection, intent, epoch, outcome, details, self._now(connection))
+
+    def note_pace(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
+        with writing(self.engine) as connection:
+            leasing.check_epoch(connection, run_id, epoch)
+            connection.execute(delete(pace).where(pace.c.run_id == run_id))
+            row = {"at": instant_text(self._now(connection)), "details": canonical_mapping(details)}
+            connection.execute(insert(pace).values(run_id=run_id, **row))
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

@@ -1,0 +1,30 @@
+"""What a replay is held to besides its contract and its operators, built from the project's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anabranch.app.project_context import ProjectContext
+from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.plan import Plan
+from anabranch.replay.allowance import Allowance
+from anabranch.replay.pacing import Pacing, record_change
+from anabranch.replay.replayer import RunObserver
+from anabranch.runs.run_lease import RunLease
+
+
+@contextmanager
+def replay_pacing(
+    project_context: ProjectContext,  # noqa: ARG001
+    lease: RunLease,
+    plan: Plan,  # noqa: ARG001
+    pipeline: Pipeline,  # noqa: ARG001
+    observer: RunObserver,
+) -> Iterator[Pacing]:
+    """The limits and brakes of one replay. What they set up at the brokers is removed at the exit."""
+
+    def changed(allowance: Allowance) -> None:
+        record_change(lease, observer.notice, allowance)
+
+    yield Pacing(sources=(), brakes=(), changed=changed)

@@ -1,0 +1,69 @@
+"""Holds a replay to the lowest of all limits: asks every source, applies it to every brake, notes each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+from anabranch.replay.allowance import UNLIMITED, Allowance, RateSource, lowest
+from anabranch.runs.run_lease import RunLease
+
+CHANGED = "pace.changed"
+"""The action under which a change of the allowance is recorded."""
+
+
+class Brake(Protocol):
+    """Slows reading down, also of a slice in flight: a client-side limit, or a quota at the brokers."""
+
+    def apply(self, allowance: Allowance) -> None:
+        """Hold reading to the allowance from now on. Called about once a second, from any thread; returns at once."""
+
+
+@dataclass
+class Pacing:
+    """The sources of limits and the brakes of one replay, from its first slice to its end."""
+
+    sources: Sequence[RateSource] = ()
+    brakes: Sequence[Brake] = ()
+    changed: Callable[[Allowance], None] = lambda _: None
+    """Called with the first allowance, and with each that has another source, pause or rate than the one before."""
+    _last: Allowance | None = None
+    _lock: Lock = field(default_factory=Lock)
+
+    def heed(self, own: Allowance) -> Allowance:
+        """The allowance that applies now: the lowest of all sources and `own`, which the contract and operators set."""
+        allowance = lowest([own, *(source.allowance() for source in self.sources)])
+        for brake in self.brakes:
+            brake.apply(allowance)
+        with self._lock:
+            is_new, self._last = self._last is None or _differs(self._last, allowance), allowance
+        if is_new:
+            self.changed(allowance)
+        return allowance
+
+
+def record_change(lease: RunLease, notice: Callable[[str], object], allowance: Allowance) -> None:
+    """Put a change of the allowance on record, and show it where it is not simply that nothing limits the replay."""
+    if allowance != UNLIMITED:
+        notice(words_of(allowance))
+    details = {
+        "source": allowance.source,
+        "reason": allowance.reason,
+        "bytes_per_second": allowance.bytes_per_second,
+        "paused": allowance.paused,
+    }
+    lease.writer.note_pace(lease.run_id, lease.epoch, details)
+    lease.writer.record_act(CHANGED, actor=lease.actor, run_id=lease.run_id, details=details)
+
+
+def words_of(allowance: Allowance) -> str:
+    """One line for people: "governor: 5.0 MB/s; live lag 41 s, target 10 s"."""
+    rate = "no limit" if allowance.bytes_per_second is None else f"{allowance.bytes_per_second / 1e6:,.1f} MB/s"
+    return f"{allowance.source}: {'no slice begins' if allowance.paused else rate}; {allowance.reason}"
+
+
+def _differs(one: Allowance, other: Allowance) -> bool:
+    """Whether a change is worth a note. The reason alone, whose values change every second, is not."""
+    return (one.source, one.paused, one.bytes_per_second) != (other.source, other.paused, other.bytes_per_second)

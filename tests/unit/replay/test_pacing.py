@@ -1,0 +1,63 @@
+"""The lowest limit reaches every brake, and only changes are noted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from anabranch.replay.allowance import UNLIMITED, Allowance
+from anabranch.replay.pacing import Pacing, words_of
+
+CONTRACT = Allowance("contract", "budget.bytesPerSecond", 20_000_000)
+GOVERNOR = Allowance("governor", "live lag 41 s, target 10 s", 5_000_000)
+
+
+@dataclass
+class Source:
+    now: Callable[[], Allowance]
+
+    def allowance(self) -> Allowance:
+        return self.now()
+
+
+@dataclass
+class Lever:
+    applied: list[Allowance] = field(default_factory=list)
+
+    def apply(self, allowance: Allowance) -> None:
+        self.applied.append(allowance)
+
+
+def test_the_lowest_of_all_sources_reaches_every_brake() -> None:
+    one, other = Lever(), Lever()
+    pacing = Pacing([Source(lambda: GOVERNOR)], [one, other])
+    assert pacing.heed(CONTRACT) is GOVERNOR
+    assert one.applied == other.applied == [GOVERNOR]
+
+
+def test_the_own_limit_counts_where_no_source_is_lower() -> None:
+    assert Pacing([Source(lambda: UNLIMITED)]).heed(CONTRACT) is CONTRACT
+
+
+def test_only_changes_of_source_rate_or_pause_are_noted() -> None:
+    noted: list[Allowance] = []
+    now = GOVERNOR
+    pacing = Pacing([Source(lambda: now)], changed=noted.append)
+    pacing.heed(CONTRACT)
+    now = replace(GOVERNOR, reason="live lag 42 s, target 10 s")
+    pacing.heed(CONTRACT)
+    assert noted == [GOVERNOR]
+    now = replace(GOVERNOR, paused=True)
+    pacing.heed(CONTRACT)
+    now = replace(GOVERNOR, bytes_per_second=6_000_000)
+    pacing.heed(CONTRACT)
+    now = UNLIMITED
+    pacing.heed(CONTRACT)
+    assert [(each.source, each.paused, each.bytes_per_second) for each in noted[1:]] == [
+        ("governor", True, 5_000_000),
+        ("governor", False, 6_000_000),
+        ("contract", False, 20_000_000),
+    ]
+
+
+def test_a_line_for_people_names_source_rate_and_reason() -> None:
+    assert words_of(GOVERNOR) == "governor: 5.0 MB/s; live lag 41 s, target 10 s"
+    assert words_of(replace(GOVERNOR, paused=True)) == "governor: no slice begins; live lag 41 s, target 10 s"
