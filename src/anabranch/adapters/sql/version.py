@@ -13,7 +13,7 @@ from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 VERSION_TABLE = "anabranch_version"
 """Not alembic's default name, which another application in the same database may use."""
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001",)
 """All schema versions this code knows, oldest first: the revisions in migrations/versions (a test compares them)."""
 
 

@@ -1,4 +1,4 @@
-"""The run store: runs and their ranges, leases, the journal, the audit chain.
+"""The run store: runs and their ranges, leases, the journal, the audit chain, the pace of replays.
 
 It does not import the tables of the code: a migration must not change after it was released.
 """
@@ -18,6 +18,7 @@ def upgrade() -> None:
     _runs()
     _leases_and_journal()
     _audit()
+    _pace()
     if op.get_bind().dialect.name == "postgresql":
         _guards_on_postgresql()
     else:
@@ -112,6 +113,15 @@ def _audit() -> None:
         sa.CheckConstraint("id = 1", name="only_one_head"),
     )
     op.bulk_insert(head, [{"id": 1, "seq": 0, "hash": "0" * 64}])
+
+
+def _pace() -> None:
+    op.create_table(
+        "pace",
+        sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), primary_key=True),
+        sa.Column("at", sa.Text, nullable=False),
+        sa.Column("details", sa.Text, nullable=False),
+    )
 
 
 def _guards_on_postgresql() -> None:
