@@ -97,7 +97,7 @@ def measure(place: Bench) -> dict[str, object]:
         "plan_vs_scan": round(times["plan"] / times["full scan"], 4),
         "plan_seconds": round(times["plan"], 3),
         "full_scan_records": total,
-        "plan_read_amplification": round(planned.outlook.map.amplification or 0, 3),
+        "plan_read_amplification": round(planned.estimates.map.amplification or 0, 3),
         "zone_lookup_64_partitions_30_days_seconds": round(month_of_64(project_context), 3),
     }
 

@@ -41,13 +41,13 @@ class Log:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    log, begin = Log(), NativeAppendWriter.begin
+    log, begin = Log(), NativeAppendWriter.prefetch
 
     def noted(self: NativeAppendWriter, slice_: Slice) -> None:
         log.note(f"begin {slice_.id}")
         begin(self, slice_)
 
-    monkeypatch.setattr(NativeAppendWriter, "begin", noted)
+    monkeypatch.setattr(NativeAppendWriter, "prefetch", noted)
     return log
 
 

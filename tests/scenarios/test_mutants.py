@@ -78,7 +78,9 @@ def slice_skipped(patch: Patch) -> None:
 
 
 def slice_twice(patch: Patch) -> None:
-    patch.setattr(Replayer, "_remaining", lambda self, wanted: iter([(self.lanes[0], step.slice) for step in wanted]))
+    patch.setattr(
+        Replayer, "_remaining", lambda self, wanted: iter([(self.variants[0], step.slice) for step in wanted])
+    )
 
 
 def uncommitted(patch: Patch) -> None:

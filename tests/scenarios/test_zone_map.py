@@ -104,7 +104,7 @@ def test_an_event_that_the_slack_would_miss_is_replayed_by_the_map(new_shop: Cal
     require_true(zones, shop)
     by_map = planned(shop)
     assert set(by_map.plan.source.proof.values()) == {Proof.MAP}
-    assert not [each for each in by_map.outlook.cautions if each.code.startswith("zone-map")]
+    assert not [each for each in by_map.estimates.cautions if each.code.startswith("zone-map")]
     assert by_map.plan.hash == planned(shop).plan.hash
     asked = [r.offset for r in shop.records() if r.partition == 0 and in_range(r)]
     assert asked[-1] == at
@@ -135,7 +135,7 @@ def test_a_map_of_another_reading_or_another_topic_is_not_used_and_that_is_said(
     pipeline.write_text(text.replace("customer: string", "customer: string\n      note: string"))
     other = planned(shop)
     assert set(other.plan.source.proof.values()) == {Proof.SLACK}
-    assert "zone-map-of-another-reading" in {each.code for each in other.outlook.cautions}
+    assert "zone-map-of-another-reading" in {each.code for each in other.estimates.cautions}
 
     pipeline.write_text(text.replace("slack: 10m", "slack: 11m"))
     assert set(planned(shop).plan.source.proof.values()) == {Proof.MAP}, "the slack is no part of the reading"
@@ -143,7 +143,7 @@ def test_a_map_of_another_reading_or_another_topic_is_not_used_and_that_is_said(
     shop.recreate_topic(hours(begin=5000))
     other = planned(shop)
     assert set(other.plan.source.proof.values()) == {Proof.SLACK}
-    assert "zone-map-of-another-reading" in {each.code for each in other.outlook.cautions}
+    assert "zone-map-of-another-reading" in {each.code for each in other.estimates.cautions}
     anew = build(shop)
     require_true(anew, shop)
     assert len(anew) == len(former)

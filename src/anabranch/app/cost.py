@@ -80,7 +80,7 @@ def note_estimate(
 ) -> None:
     """Record an estimate of a plan that is about to be executed, if one can be made."""
     rehearsed = rehearsed_of(store.reader, planned, now)
-    if planned.outlook.bytes is not None or rehearsed is not None:
+    if planned.estimates.bytes is not None or rehearsed is not None:
         keep_estimate(project_context, store, planned, by=by, now=now)
 
 

@@ -76,7 +76,7 @@ def _table(console: Console, planned: Planned, capabilities: Capabilities, forec
         console.print(f"  {line}", markup=False)
     section("schedule and cost")
     print_facts(console, forecast_facts(forecast), indent=True)
-    cautions = (*planned.outlook.cautions, *forecast.cautions)
+    cautions = (*planned.estimates.cautions, *forecast.cautions)
     if cautions:
         section("warnings")
         for caution in cautions:

@@ -61,8 +61,8 @@ def rehearse(
 
 def _bytes_per_record(planned: Planned) -> float | None:
     """By the topic's size on disk; None: the broker does not report it."""
-    outlook = planned.outlook
-    return None if outlook.bytes is None else outlook.bytes / max(1, outlook.offsets)
+    estimates = planned.estimates
+    return None if estimates.bytes is None else estimates.bytes / max(1, estimates.offsets)
 
 
 def _table(console: Console, found: Rehearsed, forecast: BackfillForecast) -> None:

@@ -74,7 +74,7 @@ def offsets_of(planned: Planned) -> Iterator[tuple[str, ...]]:
                 f"{end:,}",
                 f"{end - start:,}",
                 "unknown" if live is None else f"{live:,}",
-                _ENDS[planned.outlook.ends[partition]] if end == ranges[-1][1] else "",
+                _ENDS[planned.estimates.ends[partition]] if end == ranges[-1][1] else "",
             )
         if len(ranges) > RANGES_SHOWN:
             yield (str(partition), f"… {len(ranges) - RANGES_SHOWN:,} more ranges", "", "", "", "")
@@ -99,23 +99,23 @@ def completeness_of(planned: Planned) -> str:
         return f"declared: by timestamps and a slack of {slack}; no zone map; {build}"
     open_ones = ", ".join(str(p) for p, proof in sorted(proofs.items()) if proof in (Proof.SLACK, Proof.BOTH))
     return (
-        f"proven by the zone map for {planned.outlook.map.covered:.1%} of the offsets; for the rest (partition "
+        f"proven by the zone map for {planned.estimates.map.covered:.1%} of the offsets; for the rest (partition "
         f"{open_ones}) declared, by timestamps and a slack of {slack}; {build}"
     )
 
 
 def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
-    plan, outlook = planned.plan, planned.outlook
+    plan, estimates = planned.plan, planned.estimates
     yield "topic", f"{plan.source.topic} (id {plan.source.uuid}), partitions: {plan.source.partitions}"
     yield "completeness", completeness_of(planned)
-    amplification = outlook.map.amplification
+    amplification = estimates.map.amplification
     yield (
         "amplification",
         "unknown: the zone map has no event in the range"
         if amplification is None
         else f"{amplification:.2f} records read per record in the range, by the zone map",
     )
-    yield "records", f"at most {outlook.offsets:,}, in slices: {len(plan.slices):,}"
+    yield "records", f"at most {estimates.offsets:,}, in slices: {len(plan.slices):,}"
     part = plan.target.partitions
     if plan.reading is not None and not isinstance(part, WholeTable):
         start, end = format_moment(plan.reading.start), format_moment(plan.reading.end)
@@ -123,13 +123,13 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         yield "windows", f"events from {start} to {end}: {_spare(before)} before the range, {_spare(after)} after it"
     if plan.stream is not None:
         yield "stream", _stream(plan.stream)
-    yield "bytes", "unknown" if outlook.bytes is None else f"about {outlook.bytes:,} on disk"
-    if outlook.duration is not None:
-        yield "duration", f"{_duration(outlook.duration)} to read at the contract's rate"
+    yield "bytes", "unknown" if estimates.bytes is None else f"about {estimates.bytes:,} on disk"
+    if estimates.duration is not None:
+        yield "duration", f"{_duration(estimates.duration)} to read at the contract's rate"
     yield "compacted", {True: "yes", False: "no", None: "unknown"}[plan.source.compacted]
-    yield "transactions", "seen" if outlook.transactional else "unknown: none seen in a sample"
-    yield "timestamps", "unknown" if outlook.settings is None else outlook.settings.timestamps
-    yield "retention", _retention(outlook)
+    yield "transactions", "seen" if estimates.transactional else "unknown: none seen in a sample"
+    yield "timestamps", "unknown" if estimates.settings is None else estimates.settings.timestamps
+    yield "retention", _retention(estimates)
     yield "base", f"snapshot {plan.target.base}"
     yield "schema", plan.target.schema[:12]
     yield "code", plan.code[:12]
@@ -193,17 +193,17 @@ def steps_shown(planned: Planned, most: int) -> Iterator[str]:
     yield from lines[-tail:]
 
 
-def _retention(outlook: Estimates) -> str:
-    if outlook.settings is None:
+def _retention(estimates: Estimates) -> str:
+    if estimates.settings is None:
         return "unknown"
-    if outlook.settings.retention_ms is None:
+    if estimates.settings.retention_ms is None:
         return "unlimited"
-    retention = _duration(timedelta(milliseconds=outlook.settings.retention_ms))
-    if outlook.headroom is None:
+    retention = _duration(timedelta(milliseconds=estimates.settings.retention_ms))
+    if estimates.headroom is None:
         return retention
-    if outlook.headroom <= timedelta():
+    if estimates.headroom <= timedelta():
         return f"{retention}; the first record of the range may be deleted at any time"
-    return f"{retention}; the first record of the range is deleted in {_duration(outlook.headroom)}"
+    return f"{retention}; the first record of the range is deleted in {_duration(estimates.headroom)}"
 
 
 def _stream(start: StreamStart) -> str:

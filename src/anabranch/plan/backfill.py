@@ -81,4 +81,4 @@ def plan_request(
         lookups=pin_all(request, ports.lookups(), now),
         control=ports.control(request, planned.plan),
     )
-    return replace(planned, plan=plan, outlook=with_unpinned(planned.outlook, unpinned))
+    return replace(planned, plan=plan, estimates=with_unpinned(planned.estimates, unpinned))

@@ -43,7 +43,7 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
         "plan": planned.plan.document(),
         "contract": planned.request.contract,
         "steps": [document_of(step) for step in steps_of(planned.plan)],
-        "outlook": planned.outlook.document(),
+        "estimates": planned.estimates.document(),
     }
 
 

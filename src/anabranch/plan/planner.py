@@ -37,7 +37,7 @@ class Planned:
 
     request: BackfillRequest
     plan: Plan
-    outlook: Estimates
+    estimates: Estimates
 
 
 def make_plan(

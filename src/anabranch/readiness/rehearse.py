@@ -205,11 +205,11 @@ class Rehearsal:
                 self.tools.observe_inputs()
                 begun = self.clock()
                 for each in slices[number : number + 1 + (AHEAD if self._rate is None else 0)]:
-                    writer.begin(each)
+                    writer.prefetch(each)
                 ledgers.append(writer.write(slice_, staging).ledger)
                 self._pace(ledgers[-1].bytes, self.clock() - begun)
         finally:
-            writer.let_go()
+            writer.discard_prefetched()
         return Burst(slices, tuple(ledgers), self.clock() - started)
 
     def _stages(

@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 POLL_SECONDS = 1.0
 AHEAD = 2
-"""How many slices are begun before their turn: while one is committed, the next has all cores, and one more those that
-are left. A kill costs what was begun, so there are no more of them."""
+"""How many slices are prefetched: while one is committed, the next has all cores, and one more those that are left.
+A kill costs what was prefetched, so there are no more of them."""
 
 
 class ReplayEnd(str, Enum):
@@ -80,14 +80,14 @@ class SliceWriter(Protocol):
     def prepare(self, slice_: Slice) -> None:
         """Put together what this slice has in common with all others, if it is anything. Nothing is read."""
 
-    def begin(self, slice_: Slice) -> None:
-        """Read and transform the slice ahead of its turn, if the writer can. Nothing is committed. Asked in order."""
+    def prefetch(self, slice_: Slice) -> None:
+        """Read and transform the slice before its turn, if the writer can. Commits nothing. Called in slice order."""
 
     def await_read(self, slice_: Slice) -> None:
-        """Return when the slice, if it was begun, needs only its commit, or has failed. `write` raises the error."""
+        """Return when the slice, if prefetched, needs only its commit or has failed; `write` raises the error."""
 
-    def let_go(self) -> None:
-        """Leave nothing of what was begun and not written. Nothing is read for it when this returns."""
+    def discard_prefetched(self) -> None:
+        """Drop every slice that was prefetched and not written. Nothing is read for it when this returns."""
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:
         """Read the slice's offsets, transform, and commit rows and ledger to the staging branch in one commit."""
@@ -147,7 +147,7 @@ class Replayer:
     lease: RunLease
     plan: Plan
     target: StagingTarget
-    lanes: tuple[ReplayVariant, ...]
+    variants: tuple[ReplayVariant, ...]
     guard: Guard
     watch: RunObserver
     clock: Clock
@@ -170,8 +170,10 @@ class Replayer:
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
                 self._through_outages(lambda _attempt: self._heed_rate())
                 self.watch.remaining([slice_ for _, slice_ in remaining])
-                for number, (lane, slice_) in enumerate(remaining, start=1):
-                    end = self._through_outages(partial(self._next, lane, slice_, remaining[number : number + AHEAD]))
+                for number, (variant, slice_) in enumerate(remaining, start=1):
+                    end = self._through_outages(
+                        partial(self._next, variant, slice_, remaining[number : number + AHEAD])
+                    )
                     if end is not None:
                         return end
                 self._through_outages(lambda _attempt: self.guard.check())
@@ -183,7 +185,7 @@ class Replayer:
             self.lease.fail(error)
             raise
         finally:
-            self._let_go()
+            self._discard_prefetched()
         self.lease.transition(Event.STAGE)
         return ReplayEnd.STAGED
 
@@ -201,21 +203,21 @@ class Replayer:
             except AnabranchError:
                 if not self.services.silent_since(mark):
                     raise
-            self._let_go()
+            self._discard_prefetched()
             self.services.await_answers(self.lease.run_id)
         raise AssertionError("attempts do not end")
 
     def _next(
-        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+        self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
     ) -> ReplayEnd | None:
         """One slice, or how to end instead of it."""
         end = self._obey() or self.limits()
         if end is not None:
             return end
-        if attempt == 1 or slice_.id not in self._settled(lane):
+        if attempt == 1 or slice_.id not in self._settled(variant):
             self.guard.check()
-            with polled(partial(self._look, lane, slice_), POLL_SECONDS):
-                self._one(lane, slice_, following, attempt)
+            with polled(partial(self._look, variant, slice_), POLL_SECONDS):
+                self._one(variant, slice_, following, attempt)
         return None
 
     def _pause(self, outage: OutageError) -> None:
@@ -238,16 +240,16 @@ class Replayer:
             self.lease.transition(begin)
 
     def _remaining(self, steps: Sequence[SliceStep]) -> Iterator[tuple[ReplayVariant, Slice]]:
-        lanes = {lane.step: lane for lane in self.lanes}
-        staged = {lane.step: self._settled(lane) for lane in self.lanes}
-        return ((lanes[step.name], step.slice) for step in steps if step.slice.id not in staged[step.name])
+        variants = {variant.step: variant for variant in self.variants}
+        staged = {variant.step: self._settled(variant) for variant in self.variants}
+        return ((variants[step.name], step.slice) for step in steps if step.slice.id not in staged[step.name])
 
-    def _settled(self, lane: ReplayVariant) -> Mapping[str, StagedSlice]:
-        """The lane's slices that are in the table, and on record so."""
-        staged_now = self.target.staged_slices(lane.staging.name, self.plan.staging_base)
+    def _settled(self, variant: ReplayVariant) -> Mapping[str, StagedSlice]:
+        """The variant's slices that are in the table, and on record so."""
+        staged_now = self.target.staged_slices(variant.staging.name, self.plan.staging_base)
         there = {staged.slice_id: staged for staged in staged_now}
         for entry in self.lease.reader.open_intents(self.lease.run_id):
-            if entry.step == lane.step:
+            if entry.step == variant.step:
                 # The process ended between the commit and its record, or before the commit: the table knows.
                 landed = there.get(str(entry.details["slice"]))
                 if landed is None:
@@ -258,16 +260,16 @@ class Replayer:
         return there
 
     def _one(
-        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+        self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
     ) -> None:
         again = (f"attempt-{attempt}",) if attempt > 1 else ()
-        intent = "/".join((lane.staging.of, slice_.id, f"e{self.lease.epoch}", *again))
+        intent = "/".join((variant.staging.of, slice_.id, f"e{self.lease.epoch}", *again))
         mark = self.services.mark()
-        entry = self.lease.record_intent(lane.step, {"slice": slice_.id}, intent=intent)
+        entry = self.lease.record_intent(variant.step, {"slice": slice_.id}, intent=intent)
         started = self.clock.now()
         try:
-            self._begin_ahead(lane, slice_, following)
-            done = lane.writer.write(slice_, lane.staging)
+            self._prefetch(variant, slice_, following)
+            done = variant.writer.write(slice_, variant.staging)
         except AnabranchError as error:
             if self.services.silent_since(mark):
                 raise  # the intent stays open: once the services answer, the table shows what became of it
@@ -279,38 +281,38 @@ class Replayer:
         seconds = self.clock.now() - started
         self.watch.slice_done(slice_, done, seconds)
 
-    def _look(self, lane: ReplayVariant, slice_: Slice) -> None:
+    def _look(self, variant: ReplayVariant, slice_: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
-        self.watch.slice_progress(slice_, lane.writer.progress(slice_))
+        self.watch.slice_progress(slice_, variant.writer.progress(slice_))
         self._heed_rate()
 
     def _heed_rate(self) -> Allowance:
         """The allowance that applies now, after every writer and brake was held to it."""
         allowance = self.pacing.heed(self._controls().allowance)
-        for lane in self.lanes:
-            lane.writer.limit(allowance.bytes_per_second)
+        for variant in self.variants:
+            variant.writer.limit(allowance.bytes_per_second)
         return allowance
 
-    def _begin_ahead(
-        self, lane: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
+    def _prefetch(
+        self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
     ) -> None:
-        """Begin the slice at hand and those that follow.
+        """Prefetch the slice at hand and those that follow.
 
         Under a limit only one follows, while the slice at hand is committed, and none if a pause was requested: a pause
-        waits for what was begun, and under a limit that takes long.
+        waits for what was prefetched, and under a limit that takes long.
         """
-        lane.writer.begin(slice_)
+        variant.writer.prefetch(slice_)
         if self._heed_rate().bytes_per_second is not None:
-            lane.writer.await_read(slice_)
+            variant.writer.await_read(slice_)
             controls, held = self._controls(), self._heed_rate().paused
             stopping = controls.pause or controls.cancel or held or self.watch.interrupted()
             following = following[: 0 if stopping else 1]
-        for lane, slice_ in following:
-            lane.writer.begin(slice_)
+        for variant, slice_ in following:
+            variant.writer.prefetch(slice_)
 
-    def _let_go(self) -> None:
-        for lane in self.lanes:
-            lane.writer.let_go()
+    def _discard_prefetched(self) -> None:
+        for variant in self.variants:
+            variant.writer.discard_prefetched()
 
     def _obey(self) -> ReplayEnd | None:
         """Do what operators asked for between slices, and wait while a limit allows no slice to begin.
@@ -321,12 +323,12 @@ class Replayer:
         while True:
             controls = self._controls()
             if controls.cancel:
-                self._let_go()
+                self._discard_prefetched()
                 self.lease.transition(Event.CANCEL)
                 return ReplayEnd.CANCELLED
             if self.watch.interrupted():
                 if self.lease.run.state is State.REPLAYING:
-                    self._let_go()
+                    self._discard_prefetched()
                     self.lease.transition(Event.PAUSE, {"reason": "interrupted"})
                 return ReplayEnd.PAUSED
             held = self._heed_rate()
@@ -337,7 +339,7 @@ class Replayer:
                 if not held.paused:
                     return None
             elif self.lease.run.state is State.REPLAYING:
-                self._let_go()
+                self._discard_prefetched()
                 self.lease.transition(Event.PAUSE)
             self.watch.resting(
                 POLL_SECONDS, "paused" if controls.pause else f"held by the {held.source}: {held.reason}"

@@ -106,7 +106,7 @@ class Bench:
         try:
             yield Written(self, job, writer, staging)
         finally:
-            writer.let_go()
+            writer.discard_prefetched()
             self.target.remove_refs(name)
 
 

@@ -92,8 +92,8 @@ def test_a_slice_that_ended_before_its_commit_is_written_once_by_the_next_try(
 def test_what_was_prefetched_and_discarded_leaves_no_file(bench_of: BenchOf, case: WriterCase) -> None:
     with bench_of(case.kind).staged(case) as written:
         for slice_ in written.bench.plan.slices:
-            written.writer.begin(slice_)
-        written.writer.let_go()
+            written.writer.prefetch(slice_)
+        written.writer.discard_prefetched()
         assert not written.orphans()
         written.write()
         require_whole(written)

@@ -42,7 +42,7 @@ def test_an_estimate_is_priced_kept_and_told_by_plan(plan_shop: Shop, capsys: py
     assert estimate["rests_on"] == "assumptions of the price book"
     assert estimate == {key: value for key, value in planned["cost"].items() if key != "budget"}
     meters = {each["meter"]: each for each in estimate["meters"]}
-    assert meters["brokerEgress"]["quantity"] == round(planned["outlook"]["bytes"] / 2**30, 6)
+    assert meters["brokerEgress"]["quantity"] == round(planned["estimates"]["bytes"] / 2**30, 6)
     assert estimate["amount"] == pytest.approx(sum(each["amount"] for each in meters.values()), abs=1e-5)
     with open_project(plan_shop.folder).store() as store:
         kept = newest_evidence(store.reader, "cost", f"plan/{planned['hash']}")

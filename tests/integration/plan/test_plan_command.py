@@ -44,7 +44,7 @@ def outside(kafka: KafkaForTests, topic: str, document: dict[str, Any], start: d
 
 
 def cautions(document: dict[str, Any]) -> set[str]:
-    return {each["code"] for each in document["outlook"]["cautions"]}
+    return {each["code"] for each in document["estimates"]["cautions"]}
 
 
 def a_good_shop(shop: Shop, days: int = 10) -> Path:
@@ -69,10 +69,10 @@ def test_out_of_order_events_are_all_inside(plan_shop: Shop, capsys: pytest.Capt
     start, end = JUNE + 2 * DAY, JUNE + 3 * DAY
     document = planned(plan_shop, plan_shop.contract("orders", start, end, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, start, end) == []
-    assert document["outlook"]["ends_by"] == {"0": "time", "1": "time", "2": "time"}
+    assert document["estimates"]["ends_by"] == {"0": "time", "1": "time", "2": "time"}
     read = sum(after - first for first, after in ranges(document).values())
     assert read < len(events) / 3, "the lookups should have cut most of the topic off"
-    assert document["outlook"]["offsets"] == read
+    assert document["estimates"]["offsets"] == read
 
 
 def test_transactions_whose_markers_are_newer_than_their_records(
@@ -87,7 +87,7 @@ def test_transactions_whose_markers_are_newer_than_their_records(
     plan_shop.write("orders", [JUNE])
     document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, JUNE, JUNE + DAY) == []
-    assert document["outlook"]["transactional"] == "seen"
+    assert document["estimates"]["transactional"] == "seen"
     assert "timestamps-out-of-order" in cautions(document)
 
 
@@ -100,7 +100,7 @@ def test_a_record_stamped_far_ahead_does_not_end_the_range(plan_shop: Shop, caps
     plan_shop.write("orders", [JUNE])
     document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, JUNE, JUNE + DAY) == []
-    assert document["outlook"]["ends_by"] == {"0": "doubt"}
+    assert document["estimates"]["ends_by"] == {"0": "doubt"}
 
 
 def test_an_open_transaction_is_told(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ def test_an_open_transaction_is_told(plan_shop: Shop, capsys: pytest.CaptureFixt
     finally:
         producer.abort_transaction(30)
     assert ranges(document) == {0: (0, 24)}
-    assert document["outlook"]["transactional"] == "seen"
+    assert document["estimates"]["transactional"] == "seen"
     assert "open-transaction" in cautions(document)
 
 
@@ -133,7 +133,7 @@ def test_a_compacted_topic_is_planned_with_a_caution(plan_shop: Shop, capsys: py
     document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY, live="none"), capsys)
     assert document["plan"]["source"]["compacted"] is True
     assert "compacted" in cautions(document)
-    assert document["outlook"]["headroom_seconds"] is None, "compaction alone deletes nothing by age"
+    assert document["estimates"]["headroom_seconds"] is None, "compaction alone deletes nothing by age"
 
 
 def test_headroom_is_what_retention_leaves(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,8 +144,8 @@ def test_headroom_is_what_retention_leaves(plan_shop: Shop, capsys: pytest.Captu
     plan_shop.table("orders")
     plan_shop.write("orders", [today - 5 * DAY])
     document = planned(plan_shop, plan_shop.contract("orders", today - 5 * DAY, today - 4 * DAY, live="none"), capsys)
-    assert DAY.total_seconds() < document["outlook"]["headroom_seconds"] <= 2 * DAY.total_seconds()
-    assert document["outlook"]["topic"]["retention_ms"] == 7 * DAY // timedelta(milliseconds=1)
+    assert DAY.total_seconds() < document["estimates"]["headroom_seconds"] <= 2 * DAY.total_seconds()
+    assert document["estimates"]["topic"]["retention_ms"] == 7 * DAY // timedelta(milliseconds=1)
     assert "retention-near" not in cautions(document)
 
 
@@ -158,7 +158,7 @@ def test_live_s_position_caps_the_end(plan_shop: Shop, capsys: pytest.CaptureFix
     document = planned(plan_shop, plan_shop.contract("orders", JUNE, JUNE + DAY), capsys)
     assert ranges(document) == {0: (0, 12), 1: (0, 4)}
     assert document["plan"]["source"]["live"] == {"0": 12, "1": 4, "2": 0}
-    assert document["outlook"]["ends_by"] == {"0": "live", "1": "live"}
+    assert document["estimates"]["ends_by"] == {"0": "live", "1": "live"}
 
 
 def test_the_same_plan_twice_has_one_hash_and_other_code_has_another(
@@ -181,7 +181,7 @@ def test_the_plan_counts_what_it_takes_out_and_cuts_slices(plan_shop: Shop, caps
     assert (target["files"], target["rows"]) == (2, 2)
     assert (start, end) == (3 * 144 - 3, 5 * 144 + 6)
     assert [each["offsets"]["0"][1] - each["offsets"]["0"][0] for each in document["plan"]["slices"]] == [99, 99, 99]
-    assert document["outlook"]["bytes"] > 0
+    assert document["estimates"]["bytes"] > 0
     assert document["target"]["capabilities"]["readers_see"] == "snapshot"
     assert [each["step"] for each in document["steps"]][:5] == [
         "lease-range",
@@ -239,4 +239,4 @@ def test_a_topic_stamped_by_the_broker(plan_shop: Shop, capsys: pytest.CaptureFi
     plan_shop.write("orders", [now])
     document = planned(plan_shop, plan_shop.contract("orders", now - HOUR, now, live="none"), capsys)
     assert outside(plan_shop.kafka, topic, document, now - HOUR, now) == []
-    assert document["outlook"]["topic"]["timestamps"] == "LogAppendTime"
+    assert document["estimates"]["topic"]["timestamps"] == "LogAppendTime"

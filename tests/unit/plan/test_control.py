@@ -124,9 +124,9 @@ def test_a_control_reads_everything_once_more(world: World) -> None:
     rate = {"bytesPerSecond": "1KiB"}
     once = world.plan([hourly(12)], budget=rate)
     twice = world.plan([hourly(12)], budget=rate, control={"code": "live"})
-    assert once.outlook.duration is not None
-    assert twice.outlook.duration is not None
-    assert abs(twice.outlook.duration - 2 * once.outlook.duration).total_seconds() <= 0.1
+    assert once.estimates.duration is not None
+    assert twice.estimates.duration is not None
+    assert abs(twice.estimates.duration - 2 * once.estimates.duration).total_seconds() <= 0.1
 
 
 def test_lookups_are_in_the_plan_and_its_hash(plan: Plan) -> None:

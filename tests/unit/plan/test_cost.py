@@ -68,9 +68,9 @@ def test_the_shipped_book_prices_every_meter_and_says_of_which_day_it_is() -> No
 def test_an_estimate_rests_on_the_rehearsal_where_there_is_one(world: World) -> None:
     planned = world.plan([hourly(60)])
     assume = book().spec.assume
-    found = expected_usage(planned.plan, planned.outlook, MEASURED, Stored(2, 1000), assume, 8, None)
+    found = expected_usage(planned.plan, planned.estimates, MEASURED, Stored(2, 1000), assume, 8, None)
     assert found is not None
-    assert found.broker_bytes == planned.outlook.offsets * 100
+    assert found.broker_bytes == planned.estimates.offsets * 100
     seconds = sum(1.0 + slice_.width * 0.001 for slice_ in planned.plan.slices)
     validate = planned.plan.target.rows / 1e6 * 20
     assert found.core_seconds == pytest.approx((seconds + validate) * 2)
@@ -80,14 +80,14 @@ def test_an_estimate_rests_on_the_rehearsal_where_there_is_one(world: World) -> 
 def test_without_a_rehearsal_the_book_assumes_and_with_no_size_there_is_no_estimate(world: World) -> None:
     planned = world.plan([hourly(60)])
     assume = book().spec.assume
-    sized = replace(planned.outlook, bytes=10 << 20)
+    sized = replace(planned.estimates, bytes=10 << 20)
     found = expected_usage(planned.plan, sized, None, Stored(0, 0), assume, 8, None)
     assert found is not None
     assert found.core_seconds == pytest.approx(10)
     slow = expected_usage(planned.plan, sized, None, Stored(0, 0), assume, 8, 1 << 20)
     assert slow is not None
     assert slow.core_seconds == pytest.approx(80), "eight cores are paid for while the replay rests"
-    unknown = replace(planned.outlook, bytes=None)
+    unknown = replace(planned.estimates, bytes=None)
     assert expected_usage(planned.plan, unknown, None, Stored(0, 0), assume, 8, None) is None
 
 
@@ -102,7 +102,8 @@ def test_a_control_reads_and_computes_everything_once_more(world: World) -> None
     planned, assume = world.plan([hourly(60)]), book().spec.assume
     twice = replace(planned.plan, control="c" * 64)
     once, both = (
-        expected_usage(plan, planned.outlook, MEASURED, Stored(0, 0), assume, 8, None) for plan in (planned.plan, twice)
+        expected_usage(plan, planned.estimates, MEASURED, Stored(0, 0), assume, 8, None)
+        for plan in (planned.plan, twice)
     )
     assert once is not None
     assert both is not None

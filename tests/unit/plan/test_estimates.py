@@ -39,9 +39,9 @@ class Changed(Log):
         return replace(facts, size=size, latest=facts.latest - self.hidden)
 
 
-def outlook(world: World, logs: Sequence[Log] = (LOG,), **given: Any) -> Estimates:
+def estimates(world: World, logs: Sequence[Log] = (LOG,), **given: Any) -> Estimates:
     live = {"live": LiveHistory(dict.fromkeys(range(len(logs)), 470), 3, True, frozenset(), 0)}
-    return world.plan(logs, **{"target": live, **given}).outlook
+    return world.plan(logs, **{"target": live, **given}).estimates
 
 
 def codes(found: Estimates) -> set[str]:
@@ -49,14 +49,14 @@ def codes(found: Estimates) -> set[str]:
 
 
 def test_one_partition_without_a_size_leaves_the_bytes_and_the_time_unknown(world: World) -> None:
-    found = outlook(world, [LOG, Changed(LOG.records, size=None)], budget=RATE)
+    found = estimates(world, [LOG, Changed(LOG.records, size=None)], budget=RATE)
     assert (found.offsets, found.bytes, found.duration) == (102, None, None)
     assert found.document()["bytes"] is None
     assert found.document()["seconds_at_the_contracts_rate"] is None
 
 
 def test_without_a_rate_the_time_is_not_known_though_the_bytes_are(world: World) -> None:
-    found = outlook(world)
+    found = estimates(world)
     assert (found.bytes, found.duration) == (5100, None)
 
 
@@ -64,75 +64,75 @@ def test_only_partitions_that_are_read_count(world: World) -> None:
     """The second has no event of the range: it ends before June."""
     before = Log([Record(each.timestamp, each.event) for each in LOG.records[:100]])
     live = {"live": LiveHistory({0: 470, 1: 100}, 3, True, frozenset(), 0)}
-    found = outlook(world, [LOG, Changed(before.records, size=None)], target=live)
+    found = estimates(world, [LOG, Changed(before.records, size=None)], target=live)
     assert (found.bytes, set(found.ends)) == (5100, {0})
 
 
 def test_a_control_reads_the_same_once_more(world: World) -> None:
-    alone, with_control = outlook(world, budget=RATE), outlook(world, budget=RATE, control={"code": "live"})
+    alone, with_control = estimates(world, budget=RATE), estimates(world, budget=RATE, control={"code": "live"})
     assert alone.duration == timedelta(seconds=51)
     assert with_control.duration == 2 * alone.duration
     assert with_control.bytes == alone.bytes, "of one reading"
 
 
 def test_what_an_open_transaction_hides_is_told(world: World) -> None:
-    assert codes(outlook(world, [Changed(LOG.records, hidden=5)])) == {"open-transaction"}
-    assert codes(outlook(world)) == set()
+    assert codes(estimates(world, [Changed(LOG.records, hidden=5)])) == {"open-transaction"}
+    assert codes(estimates(world)) == set()
 
 
 def test_a_transaction_that_was_seen_is_told_and_none_proves_nothing(world: World) -> None:
-    assert outlook(world, source={"transactional": True}).document()["transactional"] == "seen"
-    assert outlook(world).document()["transactional"] == "unknown"
+    assert estimates(world, source={"transactional": True}).document()["transactional"] == "seen"
+    assert estimates(world).document()["transactional"] == "unknown"
 
 
 @pytest.mark.parametrize("hours", [0, -5])
 def test_retention_that_may_strike_at_any_moment_is_told(world: World, hours: int) -> None:
     kept = NOW - (JUNE - HOUR) + hours * HOUR
     settings = replace(SETTINGS, retention_ms=kept // timedelta(milliseconds=1))
-    found = outlook(world, source={"settings": settings})
+    found = estimates(world, source={"settings": settings})
     assert found.headroom == hours * HOUR
     assert codes(found) == {"retention-near"}
     assert found.document()["headroom_seconds"] == hours * 3600
 
 
 def test_settings_that_are_not_shown_leave_the_headroom_unknown(world: World) -> None:
-    found = outlook(world, source={"settings": None})
+    found = estimates(world, source={"settings": None})
     assert (found.headroom, found.settings) == (None, None)
 
 
 def test_a_range_that_reaches_beyond_now_is_told_and_one_of_everything_is_not(world: World) -> None:
     soon: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z", "to": "2025-06-05T00:00:00Z"}}}
     early = JUNE + timedelta(days=2)
-    assert codes(outlook(world, now=early, **soon)) == {"range-not-over"}
-    assert codes(outlook(world, now=JUNE + timedelta(days=4), **soon)) == set(), "its last partition is over"
-    assert "range-not-over" not in codes(outlook(world, range={"everything": True}))
+    assert codes(estimates(world, now=early, **soon)) == {"range-not-over"}
+    assert codes(estimates(world, now=JUNE + timedelta(days=4), **soon)) == set(), "its last partition is over"
+    assert "range-not-over" not in codes(estimates(world, range={"everything": True}))
 
 
 def test_a_closed_range_of_keys_is_told_that_it_goes_on_to_live(world: World) -> None:
     target = {"partitions": WholeTable(None, JUNE), "live": LIVE}
-    closed = outlook(world, target=target, pipe=UPSERT)
+    closed = estimates(world, target=target, pipe=UPSERT)
     since: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
-    opened = outlook(world, target=target, pipe=UPSERT, **since)
+    opened = estimates(world, target=target, pipe=UPSERT, **since)
     assert codes(closed) == {"merged-to-live"}
     assert codes(opened) == set()
     foreign = {**target, "live": replace(LIVE, foreign=2)}
-    assert codes(outlook(world, target=foreign, pipe=UPSERT, **since)) == {"foreign-commits"}
+    assert codes(estimates(world, target=foreign, pipe=UPSERT, **since)) == {"foreign-commits"}
 
 
 def test_compaction_takes_no_row_from_a_table_by_key(world: World) -> None:
     compacted = {"settings": replace(SETTINGS, cleanup=frozenset({"compact"}))}
     target = {"partitions": WholeTable(None, JUNE), "live": LIVE}
     since: dict[str, Any] = {"range": {"eventTime": {"from": "2025-06-01T00:00:00Z"}}}
-    assert codes(outlook(world, source=compacted, target=target, pipe=UPSERT, **since)) == set()
-    assert codes(outlook(world, source=compacted)) == {"compacted"}
+    assert codes(estimates(world, source=compacted, target=target, pipe=UPSERT, **since)) == set()
+    assert codes(estimates(world, source=compacted)) == {"compacted"}
 
 
 def test_the_deadline_counts_from_when_the_contract_lets_it_begin(world: World) -> None:
     late = {"startAfter": "2025-07-01T00:59:30Z", "deadline": "2025-07-01T01:00:00Z"}
     soon = {"deadline": "2025-07-01T01:00:00Z"}
-    assert codes(outlook(world, schedule=late, budget=RATE)) == {"deadline-near"}
-    assert codes(outlook(world, schedule=soon, budget=RATE)) == set()
-    assert codes(outlook(world, schedule=late)) == set(), "with no rate nobody knows how long it takes"
+    assert codes(estimates(world, schedule=late, budget=RATE)) == {"deadline-near"}
+    assert codes(estimates(world, schedule=soon, budget=RATE)) == set()
+    assert codes(estimates(world, schedule=late)) == set(), "with no rate nobody knows how long it takes"
 
 
 # By the zone map.
@@ -152,7 +152,7 @@ def zones(upto: int, oldest: int | None = 1) -> PartitionZones:
 
 
 def test_a_few_offsets_that_no_zone_counts_are_read_and_counted_as_such(world: World) -> None:
-    counted, partly = (outlook(world, zones=ZoneMap({0: zones(upto)})) for upto in (480, 100))
+    counted, partly = (estimates(world, zones=ZoneMap({0: zones(upto)})) for upto in (480, 100))
     assert codes(counted) == codes(partly) == set()
     assert (counted.map.of_interest, counted.map.uncounted, counted.map.covered) == (470, 0, 1.0)
     assert (partly.map.of_interest, partly.map.uncounted) == (470, 370)
@@ -163,9 +163,9 @@ def test_headroom_goes_by_the_oldest_record_that_a_zone_counts(world: World) -> 
     month = timedelta(days=40)
     settings = {"settings": replace(SETTINGS, retention_ms=month // timedelta(milliseconds=1))}
     oldest = (JUNE - timedelta(days=9) - EPOCH) // timedelta(milliseconds=1)
-    found = outlook(world, zones=ZoneMap({0: zones(480, oldest)}), source=settings)
+    found = estimates(world, zones=ZoneMap({0: zones(480, oldest)}), source=settings)
     assert found.headroom == JUNE - timedelta(days=9) + month - NOW
-    unwritten = outlook(world, zones=ZoneMap({0: zones(480, -5)}), source=settings)
+    unwritten = estimates(world, zones=ZoneMap({0: zones(480, -5)}), source=settings)
     assert unwritten.headroom == EPOCH + month - NOW, "no record is held to be older than 1970"
 
 

@@ -99,7 +99,7 @@ def test_a_closed_range_of_an_order_is_refused_and_one_of_keys_is_told_where_it_
     assert error.code == "plan.range-closed"
     assert "from: 2025-06-01T00:00:00Z" in error.remedy
     planned = world.plan(LOGS, target={"partitions": WholeTable(None, JUNE), "live": LIVE}, pipe=UPSERT, range=closed)
-    assert "merged-to-live" in {each.code for each in planned.outlook.cautions}
+    assert "merged-to-live" in {each.code for each in planned.estimates.cautions}
     assert plan(world, pipe=ORDERED).strategy is Strategy.RERUN_TAIL
 
 

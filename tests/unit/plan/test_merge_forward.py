@@ -64,7 +64,7 @@ def test_it_ends_where_live_stands_and_with_nothing_left_out_if_it_begins_at_not
     from_state, from_nothing = planned(world, state(7, {0: 10, 1: 10})), planned(world)
     assert set(from_nothing.plan.source.proof.values()) == {Proof.WHOLE}
     assert set(from_state.plan.source.proof.values()) == {Proof.SLACK}, "by which the state was found to be good"
-    assert set(from_state.outlook.ends.values()) == {EndsBy.LIVE}
+    assert set(from_state.estimates.ends.values()) == {EndsBy.LIVE}
 
 
 def test_without_a_live_writer_all_of_the_topic_is_replayed(world: World) -> None:

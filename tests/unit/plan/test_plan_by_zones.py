@@ -49,11 +49,11 @@ def test_the_plan_reads_what_the_map_proves_and_says_so(world: World) -> None:
     assert found.plan.source.ranges == dict.fromkeys((0, 1), ((120, 170), (460, 470)))
     assert found.plan.source.proof == {0: Proof.MAP, 1: Proof.MAP}
     assert completeness_of(found).startswith("proven by the zone map")
-    assert found.outlook.map.amplification == 120 / 102
+    assert found.estimates.map.amplification == 120 / 102
     assert dict(facts_of(found))["amplification"].startswith("1.18 ")
     assert [row[:3] for row in offsets_of(found)][:2] == [("0", "120", "170"), ("0", "460", "470")]
     assert sum(slice_.width for slice_ in found.plan.slices) == 120
-    assert found.outlook.cautions == ()
+    assert found.estimates.cautions == ()
 
 
 def test_it_is_frozen_and_hashed_with_its_proof(world: World) -> None:
@@ -68,7 +68,7 @@ def test_a_partition_without_zones_is_planned_by_the_slack_and_told(world: World
     found = planned(world, ZoneMap({0: zones(0)}))
     assert found.plan.source.ranges[1] == ((119, 170),)
     assert found.plan.source.proof == {0: Proof.MAP, 1: Proof.SLACK}
-    assert [each.code for each in found.outlook.cautions] == ["zone-map-incomplete"]
+    assert [each.code for each in found.estimates.cautions] == ["zone-map-incomplete"]
     assert "anabranch zones build orders" in completeness_of(found)
 
 
@@ -76,13 +76,13 @@ def test_without_a_map_the_slack_is_named_and_a_build_is_offered(world: World) -
     found = planned(world, ZoneMap({}))
     assert completeness_of(found).startswith("declared: by timestamps and a slack of 1h")
     assert "`anabranch zones build orders`" in completeness_of(found)
-    assert found.outlook.cautions == ()
+    assert found.estimates.cautions == ()
 
 
 def test_a_map_of_another_topic_or_reading_is_told_and_not_used(world: World) -> None:
     found = planned(world, ZoneMap({}, other=True))
     assert set(found.plan.source.proof.values()) == {Proof.SLACK}
-    assert [each.code for each in found.outlook.cautions] == ["zone-map-of-another-reading"]
+    assert [each.code for each in found.estimates.cautions] == ["zone-map-of-another-reading"]
 
 
 def test_a_partition_that_the_map_rules_out_is_not_read_and_still_proven(world: World) -> None:

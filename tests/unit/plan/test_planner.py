@@ -81,7 +81,7 @@ def test_a_range_in_the_future_is_refused(world: World) -> None:
 
 def test_a_range_that_is_not_over_is_planned_with_a_caution(world: World) -> None:
     planned = world.plan(LOGS, now=JUNE + HOUR)
-    assert "range-not-over" in {each.code for each in planned.outlook.cautions}
+    assert "range-not-over" in {each.code for each in planned.estimates.cautions}
 
 
 def test_a_deadline_that_has_passed_is_refused(world: World) -> None:

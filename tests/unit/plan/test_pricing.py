@@ -49,12 +49,12 @@ def test_a_run_is_priced_by_its_bytes_and_its_cores() -> None:
 
 def test_without_a_rehearsal_an_estimate_rests_on_the_price_book(world: World) -> None:
     planned = world.plan([hourly(60)])
-    known = replace(planned, outlook=replace(planned.outlook, bytes=GIB))
+    known = replace(planned, estimates=replace(planned.estimates, bytes=GIB))
     found = price_plan(book(), known, None, NONE, 1)
     assert found is not None
     assert found.rests_on == ASSUMED
     assert found.evidence()["rests_on"] == ASSUMED
-    assert price_plan(book(), replace(planned, outlook=replace(planned.outlook, bytes=None)), None, NONE, 1) is None
+    assert price_plan(book(), replace(planned, estimates=replace(planned.estimates, bytes=None)), None, NONE, 1) is None
 
 
 @pytest.mark.parametrize(("budget", "codes"), [(None, []), (9.0, []), (8.0, []), (7.99, ["over-budget"])])

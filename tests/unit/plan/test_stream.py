@@ -127,7 +127,7 @@ def test_with_no_checkpoint_live_is_replayed_from_its_first_batch(world: World) 
     assert found.plan.stream is not None
     assert (found.plan.stream.checkpoint, found.plan.stream.batch, found.plan.stream.position) == (None, -1, {0: 0})
     assert found.plan.source.proof == {0: Proof.WHOLE}
-    assert found.outlook.ends == {0: EndsBy.CLOSED}
+    assert found.estimates.ends == {0: EndsBy.CLOSED}
     assert found.plan.slices[0].offsets == {0: (0, PER_BATCH)}
     assert "start the stream at live's first batch, without state" in [describe(s) for s in steps_of(found.plan)]
 

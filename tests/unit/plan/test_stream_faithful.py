@@ -21,8 +21,8 @@ def test_all_from_the_start_to_the_batch_that_closes_the_last_window_is_read_onc
     assert end % PER_BATCH == 0
     assert ranges_of(found.plan.slices) == {0: ((start, end),)}
     assert sum(each.width for each in found.plan.slices) == end - start
-    assert found.outlook.offsets == end - start
-    assert found.outlook.ends == {0: EndsBy.CLOSED}
+    assert found.estimates.offsets == end - start
+    assert found.estimates.ends == {0: EndsBy.CLOSED}
 
 
 @pytest.mark.parametrize(("cold", "proof"), [(False, Proof.SLACK), (True, Proof.WHOLE)])

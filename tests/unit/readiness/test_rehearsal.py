@@ -55,10 +55,10 @@ class Stand:
     def progress(self, slice_: Slice) -> SliceProgress:
         return SliceProgress(SlicePhase.READ, 0, slice_.width, 0)
 
-    def begin(self, slice_: Slice) -> None:
+    def prefetch(self, slice_: Slice) -> None:
         self.begun.append(slice_.id)
 
-    def let_go(self) -> None:
+    def discard_prefetched(self) -> None:
         self.calls.append("let go")
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:

@@ -125,7 +125,7 @@ class MemoryWriter:
 
     def prepare(self, slice_: Slice) -> None: ...
 
-    def begin(self, slice_: Slice) -> None:
+    def prefetch(self, slice_: Slice) -> None:
         if slice_.id not in self.begun:
             self.begun.append(slice_.id)
             self.log.append(("begin", slice_.id))
@@ -134,7 +134,7 @@ class MemoryWriter:
         self.log.append(("read", slice_.id))
         self.upon_read()
 
-    def let_go(self) -> None:
+    def discard_prefetched(self) -> None:
         self.begun.clear()
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:
@@ -208,7 +208,7 @@ class Scene:
 
     @property
     def staged(self) -> list[str]:
-        return self.table.ids(self.replayer.lanes[0].staging.name)
+        return self.table.ids(self.replayer.variants[0].staging.name)
 
     def journal(self) -> list[tuple[str, Outcome | None]]:
         entries = self.store.reader.journal(RUN)
@@ -230,9 +230,9 @@ def scene_of(store: SqlRunStore, table: MemoryTable | None = None, epoch: int | 
     staging = Staging(RUN, epoch, name_of(epoch), ROOT, PART)
     for former in [each for each in table.slices if each != staging.name]:
         table.slices[staging.name] = table.slices.pop(former)
-    lanes = (ReplayVariant(ReplaySlice.name, staging, writer),)
+    variants = (ReplayVariant(ReplaySlice.name, staging, writer),)
     clock = Clock(time.monotonic, lambda _seconds: None)
-    replayer = Replayer(lease, PLAN, table, lanes, guard, watching, clock, None)
+    replayer = Replayer(lease, PLAN, table, variants, guard, watching, clock, None)
     return Scene(store, lease, table, writer, watching, guard, replayer)
 
 
@@ -253,7 +253,7 @@ def test_every_slice_is_committed_once_in_order_and_on_record(scene: Scene) -> N
     assert scene.staged == scene.watching.remaining_ == scene.watching.done == IDS
     assert scene.journal() == [(each, Outcome.SUCCEEDED) for each in IDS]
     entries = scene.store.reader.journal(RUN)
-    snapshots = [each.head for each in scene.table.staged_slices(scene.replayer.lanes[0].staging.name, ROOT)]
+    snapshots = [each.head for each in scene.table.staged_slices(scene.replayer.variants[0].staging.name, ROOT)]
     assert [(each.outcome_details or {})["snapshot"] for each in entries] == snapshots
     assert [(each.outcome_details or {})["ledger"] for each in entries] == [ledger_of(s).document() for s in SLICES]
     assert scene.guard.checks == len(SLICES) + 1, "before each slice and after the last"
@@ -263,7 +263,7 @@ def test_every_slice_is_committed_once_in_order_and_on_record(scene: Scene) -> N
 def test_what_is_in_staging_already_is_not_done_again(scene: Scene, there: list[str]) -> None:
     for slice_ in SLICES:
         if slice_.id in there:
-            scene.table.commit(scene.replayer.lanes[0].staging.name, slice_, 1)
+            scene.table.commit(scene.replayer.variants[0].staging.name, slice_, 1)
     assert scene() is ReplayEnd.STAGED
     left = [each for each in IDS if each not in there]
     assert scene.written() == scene.watching.remaining_ == left
@@ -343,7 +343,7 @@ def test_an_intent_left_open_is_settled_by_what_the_table_shows(scene: Scene, co
     entry = scene.lease.record_intent("slice", {"slice": IDS[0]}, intent=f"{RUN}/{IDS[0]}/e{scene.lease.epoch}")
     snapshot = Head("none")
     if committed:
-        snapshot = scene.table.commit(scene.replayer.lanes[0].staging.name, SLICES[0], 1).head
+        snapshot = scene.table.commit(scene.replayer.variants[0].staging.name, SLICES[0], 1).head
     again = scene_of(scene.store, scene.table, leased(scene.store).epoch)
     assert again() is ReplayEnd.STAGED
     [first, *others] = [each for each in scene.store.reader.journal(RUN) if each.details["slice"] == IDS[0]]
@@ -509,15 +509,15 @@ def test_a_replay_goes_on_from_every_state_that_allows_it(store: SqlRunStore, st
 def test_two_variants_go_each_into_a_staging_of_its_own(scene: Scene) -> None:
     other, epoch = MemoryWriter(scene.table), scene.lease.epoch
     control = Staging(RUN, epoch, name_of(epoch, control=True), ROOT, PART, control=True)
-    lanes = (
-        scene.replayer.lanes[0],
+    variants = (
+        scene.replayer.variants[0],
         ReplayVariant(ControlSlice.name, control, other),
     )
-    scene.table.commit(lanes[1].staging.name, SLICES[0], 1)
-    scene.replayer = replace(scene.replayer, lanes=lanes, bytes_per_second=1000)
+    scene.table.commit(variants[1].staging.name, SLICES[0], 1)
+    scene.replayer = replace(scene.replayer, variants=variants, bytes_per_second=1000)
     steps = [step for each in SLICES[:2] for step in (ReplaySlice(each), ControlSlice(each, "former"))]
     assert scene.replayer(steps) is ReplayEnd.STAGED
-    assert scene.table.ids(lanes[0].staging.name) == scene.table.ids(lanes[1].staging.name) == IDS[:2]
+    assert scene.table.ids(variants[0].staging.name) == scene.table.ids(variants[1].staging.name) == IDS[:2]
     assert [what for act, what in other.log if act == "write"] == [IDS[1]]
     assert set(other.rates) == {1000}
     assert len(scene.store.reader.journal(RUN)) == 3, "the same slice of two variants is two acts"
@@ -544,13 +544,13 @@ def test_a_slice_that_fails_in_an_outage_is_done_once_the_service_answers(scene:
             broken()
 
     (scene.writer.after_commit if committed else scene.writer.upon)[IDS[1]] = go_silent
-    let_go = scene.writer.let_go
+    discard_prefetched = scene.writer.discard_prefetched
 
     def answers_again() -> None:
-        let_go()
+        discard_prefetched()
         answers["Kafka"] = True
 
-    scene.writer.let_go = answers_again  # type: ignore[method-assign]
+    scene.writer.discard_prefetched = answers_again  # type: ignore[method-assign]
     assert scene() is ReplayEnd.STAGED
     assert scene.staged == IDS, "each once, also where the commit was made and the answer lost"
     assert scene.state is State.STAGED

@@ -113,19 +113,19 @@ def expected_usage(
     `stored` is the range's files now; staging is assumed to become as large. Cores are paid for also while a replay
     waits to stay within the contract's rate.
     """
-    lanes = variants_of(plan)
+    variants = variants_of(plan)
     if rehearsed is not None:
-        size = round(estimates.offsets * rehearsed.bytes_per_record) * lanes
-        replay = lanes * rehearsed.replay_seconds(plan.slices, bytes_per_second) * rehearsed.cores
+        size = round(estimates.offsets * rehearsed.bytes_per_record) * variants
+        replay = variants * rehearsed.replay_seconds(plan.slices, bytes_per_second) * rehearsed.cores
         validation = plan.target.rows / 1e6 * rehearsed.validate_seconds_per_million_rows * rehearsed.cores
     elif estimates.bytes is not None:
-        size = estimates.bytes * lanes
+        size = estimates.bytes * variants
         paced = size / bytes_per_second * cores if bytes_per_second else 0.0
         replay = max(size / assume.bytes_per_core_second, paced)
         validation = 2 * stored.bytes / assume.bytes_per_core_second
     else:
         return None
-    commits = len(plan.slices) * lanes
+    commits = len(plan.slices) * variants
     written = max(stored.files, commits)
     return Metered(
         broker_bytes=size,

@@ -72,7 +72,7 @@ def price_plan(
     """What the plan will cost; None: neither the cluster nor a rehearsal gives the number of bytes to read."""
     budget = planned.request.backfill.spec.budget
     rate = None if budget is None else budget.bytes_per_second
-    usage = expected_usage(planned.plan, planned.outlook, rehearsed, stored, book.spec.assume, cores, rate)
+    usage = expected_usage(planned.plan, planned.estimates, rehearsed, stored, book.spec.assume, cores, rate)
     if usage is None:
         return None
     return Estimate(bill(book, usage), REHEARSED if rehearsed else ASSUMED)

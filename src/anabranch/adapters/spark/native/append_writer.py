@@ -61,17 +61,17 @@ class NativeAppendWriter:
     def prepare(self, slice_: Slice) -> None:
         self._queries.prepare(slice_)
 
-    def begin(self, slice_: Slice) -> None:
+    def prefetch(self, slice_: Slice) -> None:
         self._prefetch.prefetch(slice_)
 
     def await_read(self, slice_: Slice) -> None:
         self._prefetch.await_done(slice_)
 
-    def let_go(self) -> None:
+    def discard_prefetched(self) -> None:
         self._prefetch.discard_prefetched(_drop)
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:
-        self.begin(slice_)
+        self.prefetch(slice_)
         written = self._prefetch.take(slice_)
         if written is not None and total("strays", written.rows.counts):
             written.files.drop()

@@ -28,22 +28,22 @@ class ReportingWriter:
         with self._reported():
             self.writer.prepare(slice_)
 
-    def begin(self, slice_: Slice) -> None:
+    def prefetch(self, slice_: Slice) -> None:
         with self._reported():
-            self.writer.begin(slice_)
+            self.writer.prefetch(slice_)
 
     def await_read(self, slice_: Slice) -> None:
         with self._reported():
             self.writer.await_read(slice_)
 
-    def let_go(self) -> None:
+    def discard_prefetched(self) -> None:
         """With the JVM dead there is nothing left to discard, and the error that reports it is on its way."""
         if is_dead():
             with suppress(Exception):
-                self.writer.let_go()
+                self.writer.discard_prefetched()
             return
         with self._reported():
-            self.writer.let_go()
+            self.writer.discard_prefetched()
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:
         with self._reported():

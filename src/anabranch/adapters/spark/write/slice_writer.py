@@ -35,13 +35,13 @@ class SparkSliceWriter:
     def prepare(self, slice_: Slice) -> None:
         """Nothing is shared between slices."""
 
-    def begin(self, slice_: Slice) -> None:
+    def prefetch(self, slice_: Slice) -> None:
         """What the slice before has committed may be needed: nothing is read ahead."""
 
     def await_read(self, slice_: Slice) -> None:
         """Nothing is read before `write`."""
 
-    def let_go(self) -> None:
+    def discard_prefetched(self) -> None:
         """Nothing was read ahead."""
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:

@@ -17,7 +17,7 @@ LIVE = LiveHistory({0: 480}, 3, True, frozenset(), 0)
 
 def cautions(world: World, logs: list[Log] | None = None, **arguments: Any) -> set[str]:
     arguments = {"target": {"live": LIVE}, **arguments}
-    return {each.code for each in world.plan(logs or LOGS, **arguments).outlook.cautions}
+    return {each.code for each in world.plan(logs or LOGS, **arguments).estimates.cautions}
 
 
 def kept(retention: timedelta) -> TopicSettings:
@@ -29,15 +29,15 @@ def test_nothing_to_worry_about(world: World) -> None:
 
 
 def test_sizes_are_the_share_of_the_partition_that_is_read(world: World) -> None:
-    outlook = world.plan(LOGS, target={"live": LIVE}, budget={"bytesPerSecond": 100}).outlook
-    assert (outlook.offsets, outlook.bytes) == (51, 5100)
-    assert outlook.duration == timedelta(seconds=51)
+    estimates = world.plan(LOGS, target={"live": LIVE}, budget={"bytesPerSecond": 100}).estimates
+    assert (estimates.offsets, estimates.bytes) == (51, 5100)
+    assert estimates.duration == timedelta(seconds=51)
 
 
 def test_headroom_is_what_retention_leaves_to_the_first_record(world: World) -> None:
     """The first record read is of an hour before June; kept 31 days, it goes an hour before NOW."""
-    outlook = world.plan(LOGS, source={"settings": kept(timedelta(days=40))}).outlook
-    assert outlook.headroom == JUNE - HOUR + timedelta(days=40) - NOW
+    estimates = world.plan(LOGS, source={"settings": kept(timedelta(days=40))}).estimates
+    assert estimates.headroom == JUNE - HOUR + timedelta(days=40) - NOW
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_headroom_is_held_against_the_time_it_takes(world: World) -> None:
 
 
 def test_kept_for_ever_has_no_headroom_to_run_out_of(world: World) -> None:
-    assert world.plan(LOGS).outlook.headroom is None
+    assert world.plan(LOGS).estimates.headroom is None
 
 
 def test_cautions_of_the_topic(world: World) -> None:
@@ -88,7 +88,7 @@ def test_a_deadline_that_can_t_be_kept_is_told(world: World) -> None:
 
 
 def test_the_document_is_plain_and_says_unknown(world: World) -> None:
-    document = world.plan(LOGS, source={"settings": None}).outlook.document()
+    document = world.plan(LOGS, source={"settings": None}).estimates.document()
     assert document["transactional"] == "unknown"
     assert document["topic"] is None
     assert document["ends_by"] == {"0": "time"}
