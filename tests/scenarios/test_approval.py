@@ -102,8 +102,8 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     assert team.refused("ops") == "approval.revoked"
 
     team.approve("bob")
-    [branch] = (each.name for each in run.target.stagings(run.run_id))
-    head = run.target.head(branch)
+    [place] = run.target.stagings(run.run_id)
+    branch, head = place.name, place.head
     tamper(shop, branch)
     assert team.refused("ops") == "approval.staging-changed"
     with team.act("ops").lease() as lease:

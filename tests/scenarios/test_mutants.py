@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from anabranch.adapters.iceberg import staging as iceberg
 from anabranch.adapters.iceberg.files import files_in
+from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.spark.decode.decode import EVENT_TIME
 from anabranch.adapters.spark.native.data_files import DataFiles, PlannedFiles
 from anabranch.adapters.spark.native.record_counter import RecordCounter
@@ -231,7 +232,8 @@ def test_files_that_are_not_committed_are_not_left_behind(world: Shop, run: Back
 
 
 def data_files_of(run: BackfillRun) -> set[Path]:
-    return set(Path(run.target.load().location().removeprefix("file:")).rglob("*.parquet"))
+    table = IcebergTarget(run.project_context.catalog.open(), run.plan.target.table).load()
+    return set(Path(table.location().removeprefix("file:")).rglob("*.parquet"))
 
 
 def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_so(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
@@ -30,7 +29,7 @@ from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.services import replay_services
 from anabranch.app.slice_writers import checkpoint_copier, run_folder, stream_folder
-from anabranch.app.targets import backfill_target
+from anabranch.app.targets import BackfillTarget, backfill_target
 from anabranch.close.closure import Closure
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
 from anabranch.close.isolation import Certificate
@@ -129,7 +128,7 @@ class BackfillRun:
         return load_pipelines(self.project_context.loaded)[self.plan.pipeline].pipeline
 
     @cached_property
-    def target(self) -> IcebergTarget:
+    def target(self) -> BackfillTarget:
         return backfill_target(
             self.project_context,
             self.plan,
@@ -168,7 +167,7 @@ class BackfillRun:
     def staging(self, lease: RunLease, *, control: bool = False) -> Staging:
         return take_staging(lease, self.plan, self.target, control=control)
 
-    def staged(self, staging: Staging) -> list[StagedSlice]:
+    def staged(self, staging: Staging) -> Sequence[StagedSlice]:
         return self.target.staged_slices(staging.name, self.plan.staging_base)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
@@ -312,4 +311,4 @@ class BackfillRun:
 
     def _main_untouched(self) -> bool:
         """Whether every commit of this run on main is a promotion or a rollback."""
-        return self.target.authors(self.run_id) <= {Author.PROMOTION, Author.ROLLBACK}
+        return set(self.target.authors(self.run_id)) <= {Author.PROMOTION, Author.ROLLBACK}

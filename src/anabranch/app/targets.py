@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Protocol
 
 from anabranch.adapters.iceberg.later_rows import LaterRows
 from anabranch.adapters.iceberg.table_swap import TableSwapTarget
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.app.project_context import ProjectContext
+from anabranch.close.closure import ClosingTarget
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
 from anabranch.plan.strategies.strategy import Strategy
+from anabranch.promote.approved import StagingHistory
 from anabranch.promote.capabilities import Capabilities
+from anabranch.promote.history import Author
+from anabranch.promote.ports import PromotionTarget
 from anabranch.replay.replayer import SliceWriter
+from anabranch.replay.staging import StagingTarget
+from anabranch.replay.superseded import StrayTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+class BackfillTarget(StagingTarget, StrayTarget, StagingHistory, PromotionTarget, ClosingTarget, Protocol):
+    """What the rooms require of a target, in the order in which they run."""
+
+    def authors(self, run: str) -> Collection[Author]:
+        """The kinds of commits that the run made on production, as far back as history is retained."""
 
 
 def target_kind(strategy: Strategy) -> type[IcebergTarget]:
@@ -36,7 +49,7 @@ def backfill_target(
     pipeline: Pipeline,
     spark: Callable[[], SparkSession],
     writer: Callable[[], SliceWriter],
-) -> IcebergTarget:
+) -> BackfillTarget:
     """Starts nothing: `spark` and `writer` are called only by a rollback that has to write rows again."""
     table = plan.target.table
 

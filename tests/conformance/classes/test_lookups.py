@@ -15,6 +15,7 @@ from tests.conformance.classes.scene import ACCOUNTS, Scene
 from tests.scenarios.backfills import NOW, Onlooker
 
 from anabranch.adapters.iceberg import properties as props
+from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import open_store
 from anabranch.app.planning import plan_backfill
 from anabranch.gates.checks import offset_control
@@ -149,4 +150,5 @@ def test_gate_and_promotion_agree_on_a_lookup_that_is_gone_after_staging(
     else:
         assert gate.colour is not Colour.RED
         with run.lease() as lease:
-            assert run.promote(lease, Onlooker(), NOW) == run.target.head()
+            promoted = run.promote(lease, Onlooker(), NOW)
+        assert promoted == IcebergTarget(run.project_context.catalog.open(), run.plan.target.table).head()

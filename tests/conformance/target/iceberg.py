@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
@@ -29,6 +30,7 @@ from anabranch.plan.slices import Slice
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.target_range import TargetPart
 from anabranch.promote.history import Commit
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
 TABLE = "shop.orders"
@@ -124,6 +126,12 @@ class IcebergKind:
 
     def append(self, rows: Iterable[tuple[object, ...]], branch: str = "main", **properties: str) -> None:
         self.table().append(self.arrow(rows), snapshot_properties=properties, branch=branch)
+
+    def stage_slice(self, staging: Staging, slice_: Slice, ledger: SliceLedger) -> None:
+        row = self.row(next(self.numbers), inside=True, by=slice_.id)
+        properties = {props.SLICE: slice_.id, props.EPOCH: str(staging.epoch)}
+        properties |= {props.LEDGER: json.dumps(ledger.document()), props.OFFSETS: props.write_offsets(slice_.offsets)}
+        self.append([row], staging.name, **properties)
 
     def stage_live(self, staging: Staging, commits: Iterable[Commit]) -> None:
         self.append(self._made_by(commits), staging.name)

@@ -10,17 +10,22 @@ from typing import Protocol
 from tests.conformance.target.iceberg_range import IcebergRangeKind
 from tests.conformance.target.iceberg_swap import IcebergSwapKind
 
+from anabranch.close.closure import ClosingTarget
 from anabranch.plan.plan import Plan
+from anabranch.plan.slices import Slice
+from anabranch.promote.approved import StagingHistory
 from anabranch.promote.history import Commit
 from anabranch.promote.ports import PromotionTarget
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging, StagingTarget
+from anabranch.replay.superseded import StrayTarget
 
 Rows = Counter[tuple[object, ...]]
 """A multiset of rows, read by a plain reader that shares nothing with the product."""
 
 
-class Target(PromotionTarget, StagingTarget, Protocol):
-    """Both ports of one table."""
+class Target(StagingTarget, StrayTarget, StagingHistory, PromotionTarget, ClosingTarget, Protocol):
+    """Every port that the rooms use, of one table."""
 
 
 class TargetKind(Protocol):
@@ -42,6 +47,12 @@ class TargetKind(Protocol):
 
     def stage(self, staging: Staging) -> None:
         """Write the corrected rows of the range to staging."""
+
+    def stage_slice(self, staging: Staging, slice_: Slice, ledger: SliceLedger) -> None:
+        """One commit to staging that carries slice, epoch, offsets and ledger, as the target's slice writer makes it.
+
+        It adds one row of the range.
+        """
 
     def stage_live(self, staging: Staging, commits: Iterable[Commit]) -> None:
         """Write the rows of these commits of live to staging, as catching up does."""

@@ -8,11 +8,14 @@ import pytest
 from tests.conformance.target.kinds import Target
 from tests.conformance.target.scene import RUN, Scene
 
+from anabranch.plan.slices import Slice
 from anabranch.promote.capabilities import HeadCheck, Moves
 from anabranch.promote.history import Author
 from anabranch.promote.outcome import OutcomeUnknownError
 from anabranch.promote.ports import CommitNote, ConcurrentCommitError
 from anabranch.promote.promotion import BlockedError, StagingBehindLiveError
+from anabranch.replay.ledger import Account
+from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import take_staging
 from anabranch.runs.heads import Head
 from anabranch.runs.lease import SupersededError
@@ -160,6 +163,49 @@ def test_staging_of_an_earlier_epoch_is_handed_over_whole_and_gone(scene: Scene)
         assert target.stagings(RUN) == [after], "what is gone is not made again"
         with pytest.raises(SupersededError):
             take_staging(lease, scene.kind.plan, target)
+
+
+def test_staging_records_its_slices_and_a_takeover_loses_none(scene: Scene) -> None:
+    target, base = scene.kind.target(), scene.kind.plan.staging_base
+    ledger = SliceLedger(640, {0: Account(offsets=50, output=50, rows=50)})
+    slices = [Slice("s00000", {0: (0, 50)}), Slice("s00001", {0: (50, 100)})]
+    with scene.lease() as lease:
+        mine = take_staging(lease, scene.kind.plan, target)
+        before = target.staging_commits(mine.name, base)
+        for each in slices:
+            scene.kind.stage_slice(mine, each, ledger)
+        staged = target.staged_slices(mine.name, base)
+        assert [(s.slice_id, s.epoch, s.offsets, s.ledger) for s in staged] == [
+            (s.id, mine.epoch, s.offsets, ledger) for s in slices
+        ]
+        commits = target.staging_commits(mine.name, base)
+        assert [each.slice_id for each in commits] == [None] * len(before) + ["s00000", "s00001"]
+        assert commits[-1].head == staged[-1].head == target.stagings(RUN)[-1].head
+        scene.successor(lease)
+        [place] = target.stagings(RUN)
+        assert target.staged_slices(place.name, base) == staged
+
+
+def test_staging_that_no_epoch_uses_is_removed(scene: Scene) -> None:
+    target = scene.kind.target()
+    [place] = target.stagings(RUN)
+    target.remove_stray(RUN, place.epoch, unused=False)
+    assert list(target.stagings(RUN)) == [place], "until a later epoch has its own, it is the run's staging"
+    for _ in range(2):
+        target.remove_stray(RUN, place.epoch, unused=True)
+        assert list(target.stagings(RUN)) == []
+    assert scene.kind.rows() == scene.kind.former
+
+
+def test_removing_the_refs_of_a_run_changes_no_row_of_production(scene: Scene) -> None:
+    scene.promote()
+    live = scene.kind.live(inside=False)
+    for _ in range(2):
+        scene.kind.target().remove_refs(RUN)
+        assert list(scene.kind.target().stagings(RUN)) == []
+        assert scene.kind.rows() == scene.kind.corrected + live
+    scene.kind.expire()
+    assert scene.kind.rows() == scene.kind.corrected + live
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["it took effect", "it did not"])
