@@ -20,12 +20,13 @@ from threading import Event, Thread
 from bench.workbench import PARTITIONS, TOPIC, Bench, Quiet, bench, fill, keep, order, write_contract
 from confluent_kafka import Producer
 
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.live_watch import live_watch
 from anabranch.app.planning import plan_backfill
 from anabranch.contract.load import load_pipelines
 from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
+from anabranch.plan.submission import submit
 from anabranch.readiness.live_samples import Sample
 from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event as Move
@@ -71,7 +72,9 @@ def replay(place: Bench, file: Path) -> float:
     """Seconds of the whole replay, which is given up after that."""
     planned = plan_backfill(place.project_context, file, now=datetime.now(timezone.utc), offsets_per_slice=SLICE)
     with place.project_context.store() as store:
-        submitted = submit(store, planned.plan, planned.request.contract, now=datetime.now(timezone.utc), actor="bench")
+        submitted = submit(
+            store.writer, planned.plan, planned.request.contract, now=datetime.now(timezone.utc), actor="bench"
+        )
         run = BackfillRun(place.project_context, store, submitted.id)
         with run.lease() as lease:
             started = time.monotonic()

@@ -11,12 +11,13 @@ from datetime import datetime, timezone
 
 from bench.workbench import Bench, Quiet, bench, fill, keep, prepare, seconds, write_contract
 
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.forecast import forecast_backfill
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.rehearsal import build_rehearsal
 from anabranch.plan.planner import Planned
+from anabranch.plan.submission import submit
 from anabranch.runs.states import Event
 
 SLICE, TIMES, ROUNDS = 40_000, 20, 3
@@ -44,7 +45,7 @@ def measured(project_context: ProjectContext, planned: Planned) -> float:
     """Seconds of the whole replay, from the first look at the world to the last slice; then all is removed again."""
     with project_context.store() as store:
         now = datetime.now(timezone.utc)
-        submitted = submit(store, planned.plan, planned.request.contract, now=now, actor="bench")
+        submitted = submit(store.writer, planned.plan, planned.request.contract, now=now, actor="bench")
         run = BackfillRun(project_context, store, submitted.id)
         with run.lease() as lease:
             took = seconds(lambda: run.replay(lease, Quiet()))

@@ -20,9 +20,10 @@ from bench.workbench import PARTITIONS, TABLE, Bench, Quiet, bench, fill, keep, 
 from tests.fixtures.spark_cluster import spark_cluster
 
 from anabranch.adapters.spark.session.session import stop_spark
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import open_project
+from anabranch.plan.submission import submit
 from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event
 
@@ -57,7 +58,7 @@ def replay(place: Bench, file: Path, slices: int) -> tuple[float, str]:
     now = datetime.now(timezone.utc)
     planned = plan_backfill(place.project_context, file, now=now, offsets_per_slice=-(-RECORDS // slices))
     with place.project_context.store() as store:
-        submitted = submit(store, planned.plan, planned.request.contract, now=now, actor="bench")
+        submitted = submit(store.writer, planned.plan, planned.request.contract, now=now, actor="bench")
         run = BackfillRun(place.project_context, store, submitted.id)
         with run.lease() as lease:
 

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 
 from anabranch.adapters.spark.source.read_meter import ReadMeter
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.contract.consumer_groups import REPLAY_PREFIX
@@ -23,6 +23,7 @@ from anabranch.contract.load import load_pipelines
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.planner import Planned
 from anabranch.plan.slices import Slice, offsets_in
+from anabranch.plan.submission import submit
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.replayer import SliceDone, SliceProgress
 from anabranch.runs.heads import Head
@@ -142,7 +143,7 @@ class Backfills(Flow):
         """A run of its own, also of a plan that was made before."""
         planned = self.planned(slices, control=control)
         store, moment = store or self.store, NOW + next(self.seconds) * timedelta(seconds=1)
-        run = submit(store, planned.plan, planned.request.contract, now=moment, actor="ann")
+        run = submit(store.writer, planned.plan, planned.request.contract, now=moment, actor="ann")
         return self.again(run.id, store)
 
     def planned(self, slices: int, *, control: bool = False) -> Planned:

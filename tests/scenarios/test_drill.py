@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.drill import build_drill
 from anabranch.cli.main import main
 from anabranch.contract.load import load_pipelines
+from anabranch.plan.submission import submit
 from anabranch.readiness.drill import Drill
 from anabranch.readiness.drill_report import DrillReport, drill_history
 from anabranch.runs.run import RangeHeldError
@@ -102,7 +103,7 @@ def test_what_a_drill_that_died_has_left_is_cleared_away_by_the_next(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     planned = drill(shop).plan(NOW)
-    died = shop.again(submit(shop.store, planned.plan, planned.request.contract, now=NOW, actor="ann").id)
+    died = shop.again(submit(shop.store.writer, planned.plan, planned.request.contract, now=NOW, actor="ann").id)
     with died.lease() as lease:
         lease.transition(Event.START)
         died.staging(lease)

@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anabranch.adapters.checkpoints.run_folder import remove_checkpoints
 from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.approval import approval_of
-from anabranch.app.control import with_control
 from anabranch.app.cost import cost_record, note_estimate
 from anabranch.app.engine import SparkEngine
 from anabranch.app.gates import gate_service
@@ -28,11 +28,11 @@ from anabranch.app.pacing import replay_pacing
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.services import replay_services
-from anabranch.app.slice_writers import checkpoint_copier, run_folder, stream_folder
+from anabranch.app.slice_writers import run_folder, stream_folder, stream_place
 from anabranch.app.targets import BackfillTarget, backfill_target
-from anabranch.close.closure import Closure
+from anabranch.close.closure import Closure, closed_once, read_record, write_record
 from anabranch.close.horizon import RollbackHorizon, horizon_length, rollback_horizon
-from anabranch.close.isolation import Certificate
+from anabranch.close.isolation import Certificate, isolation_before
 from anabranch.contract.backfill import Backfill as Contract
 from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.load import load_contract, load_pipelines
@@ -44,10 +44,8 @@ from anabranch.pages.report_files import write_report
 from anabranch.plan.drift import Stage, drift_at, drift_of_files
 from anabranch.plan.drift_errors import require_no_drift
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.request import contract_hash
-from anabranch.plan.steps import RecordIsolation, ReplaySlice
-from anabranch.project.model import as_plain
-from anabranch.promote.history import Author
+from anabranch.plan.request import with_control
+from anabranch.plan.submission import submit, submit_once
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
 from anabranch.replay.limits import Limits
@@ -57,10 +55,8 @@ from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.replay.superseded import superseded_leaves_nothing
 from anabranch.runs.heads import Head
 from anabranch.runs.lease_holder import holder_name, take_run_lease
-from anabranch.runs.ranges import TargetRange
-from anabranch.runs.run import NewRun, Run
+from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
-from anabranch.runs.states import ACTIVE, State
 from anabranch.validate.report import Report
 from anabranch.validate.run import ValidationRun
 
@@ -74,30 +70,19 @@ def operator() -> tuple[str, str]:
     return holder_name(person), person
 
 
-def submit(store: SqlRunStore, plan: Plan, contract: Mapping[str, object], *, now: datetime, actor: str) -> Run:
-    """The run of this plan: a new one, or the active one that the same contract led to."""
-    target = plan.target
-    run_id = f"{now:%Y%m%d-%H%M%S}-{plan.hash[:6]}"
-    claim = TargetRange(target.table, target.partitions.start, target.partitions.end)
-    new = NewRun(run_id, plan.pipeline, claim, plan.contract, plan.hash, actor, contract, plan.document())
-    return store.writer.submit(new, actor=actor).run
-
-
 def submit_contract(
     project_context: ProjectContext, store: SqlRunStore, file: Path, *, now: datetime, actor: str, control: bool = False
 ) -> Run:
-    """The active run of this very contract, or a new one of a plan made now.
+    """The active run of this very contract, or a new one of a plan made now."""
+    loaded = load_contract(project_context.loaded, file)
 
-    So that the same command goes on with what it began, whatever has changed in the table since.
-    """
-    contract = load_contract(project_context.loaded, file)
-    wanted = contract_hash(as_plain(with_control(contract.backfill, wanted=control)))
-    for run in store.reader.runs(states=ACTIVE):
-        if run.contract_hash == wanted and run.pipeline == contract.pipeline.name:
-            return run
-    planned = plan_backfill(project_context, file, now=now, control=control)
-    note_estimate(project_context, store, planned, by=actor, now=now)
-    return submit(store, planned.plan, planned.request.contract, now=now, actor=actor)
+    def submit_new() -> Run:
+        planned = plan_backfill(project_context, file, now=now, control=control)
+        note_estimate(project_context, store, planned, by=actor, now=now)
+        return submit(store.writer, planned.plan, planned.request.contract, now=now, actor=actor)
+
+    contract = with_control(loaded.backfill, wanted=control)
+    return submit_once(store.reader, loaded.pipeline.name, contract, submit_new)
 
 
 @dataclass(frozen=True)
@@ -134,7 +119,7 @@ class BackfillRun:
             self.plan,
             self.pipeline,
             lambda: self._spark,
-            lambda: self._engine.writers(self.say, control=False)[ReplaySlice.name],
+            lambda: self._engine.writer(self.say),
         )
 
     @property
@@ -210,7 +195,9 @@ class BackfillRun:
             inputs=ProjectInputs(self.project_context, self.pipeline, self.plan),
             limits=lambda: self._limits(lease),
             observe_isolation=lambda: look_at_isolation(self.project_context, self.pipeline),
-            copy_checkpoint=checkpoint_copier(self.project_context, self.plan, self.run_id),
+            copy_checkpoint=lambda epoch, staged: stream_folder(self.project_context, self.plan, self.run_id).of(
+                epoch, staged
+            ),
             watch_services=lambda: replay_services(
                 self.project_context, lease, watch, table, client_id, self._engine.cancel_jobs
             ),
@@ -256,17 +243,13 @@ class BackfillRun:
 
     def close(self, lease: RunLease, now: datetime, *, forfeit: str | None = None) -> Mapping[str, object]:
         """Write the closure record and remove staging. `forfeit`: why a promotion is closed within its horizon."""
-        from anabranch.close.closure import read_record, write_record
+        file = self.folder / "closure.json"
 
         def keep(record: Mapping[str, object]) -> None:
-            write_record(self.folder / "closure.json", record)
-            stream = stream_folder(self.project_context, self.plan, self.run_id)
-            if stream is not None:
-                stream.remove()
+            write_record(file, record)
+            remove_checkpoints(stream_place(self.project_context, self.run_id))
 
-        if self.run.state is State.CLOSED:
-            return read_record(self.folder / "closure.json")
-        return Closure(
+        closure = Closure(
             lease,
             self.plan,
             self.target,
@@ -276,7 +259,8 @@ class BackfillRun:
             horizon=horizon_length(lease.reader.documents(self.run_id).contract),
             now=now,
             forfeit=forfeit,
-        )()
+        )
+        return closed_once(closure, lambda: read_record(file))
 
     @cached_property
     def _spark(self) -> SparkSession:
@@ -305,10 +289,5 @@ class BackfillRun:
         return None
 
     def _certificate(self, lease: RunLease) -> Certificate:
-        entry = next((e for e in lease.reader.journal(self.run_id) if e.step == RecordIsolation.name), None)
-        before = {} if entry is None else entry.details
-        return certified(self.project_context, self.pipeline, self.plan, before, main_untouched=self._main_untouched())
-
-    def _main_untouched(self) -> bool:
-        """Whether every commit of this run on main is a promotion or a rollback."""
-        return set(self.target.authors(self.run_id)) <= {Author.PROMOTION, Author.ROLLBACK}
+        before = isolation_before(lease.reader.journal(self.run_id))
+        return certified(self.project_context, self.pipeline, self.plan, before, self.target.authors(self.run_id))

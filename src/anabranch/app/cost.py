@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from anabranch.adapters.iceberg.partition_stats import stored_size
-from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
 from anabranch.app.project_context import ProjectContext
 from anabranch.close.closure import slice_ledgers
+from anabranch.close.cost import cost_document
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.price_book import load_price_book
-from anabranch.errors import NOTHING_CHANGED, AnabranchError
-from anabranch.gates.checks import cost as gate
-from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, newest_evidence, read_evidence
+from anabranch.gates.evidence import Evidence
 from anabranch.plan.forecast.cost import Bill, Metered, Stored, bill
 from anabranch.plan.forecast.pricing import READS, Estimate, cores_of, price_plan, price_run
-from anabranch.plan.forecast.rehearsed import KIND, Rehearsed
+from anabranch.plan.forecast.rehearsed import Rehearsed
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
+from anabranch.readiness.estimates import record_estimate, record_estimate_if_known, rehearsed_of
 from anabranch.readiness.incident import Money, Price, Usage
-from anabranch.readiness.rehearsals import valid_rehearsal
 from anabranch.replay.slice_ledger import total
 from anabranch.replay.staging import newest
 from anabranch.runs.store import RunReader
 
-LIFETIME = timedelta(days=7)
 NOTHING = Stored(0, 0)
-
-
-class SizeUnknownError(AnabranchError):
-    code = "cost.size-unknown"
-
-
-def rehearsed_of(reader: RunReader, planned: Planned, now: datetime) -> Rehearsed | None:
-    """The last rehearsal of this contract, code and byte rate, if it is still valid."""
-    recorded = map(read_evidence, reader.audit(action=f"{ACTION}{KIND}"))
-    return valid_rehearsal(recorded, planned.plan, planned.request.backfill, now)
 
 
 def last_rehearsal(project_context: ProjectContext, planned: Planned, now: datetime) -> Rehearsed | None:
@@ -54,7 +41,7 @@ def last_rehearsal(project_context: ProjectContext, planned: Planned, now: datet
 def estimate(project_context: ProjectContext, planned: Planned, rehearsed: Rehearsed | None) -> Estimate | None:
     """What the plan will cost; None: the number of bytes to read is unknown."""
     plan, book = planned.plan, load_price_book(project_context.loaded)
-    part = stored_size(_table(project_context, plan).load(), snapshot_of(plan.target.base), plan.target.partitions)
+    part = stored_size(_table(project_context, plan).load(), plan.target.base, plan.target.partitions)
     return price_plan(book, planned, rehearsed, part, _cores(project_context))
 
 
@@ -63,16 +50,7 @@ def keep_estimate(
 ) -> tuple[Estimate, Evidence]:
     """Record the estimate, for the cost gate and for the closure. Raises SizeUnknownError."""
     found = estimate(project_context, planned, rehearsed_of(store.reader, planned, now))
-    if found is None:
-        raise SizeUnknownError(
-            f"The size of topic {planned.plan.source.topic} is unknown: the cluster does not report it.",
-            state=NOTHING_CHANGED,
-            command="anabranch rehearse -f CONTRACT",
-            hint="A rehearsal measures the size of records.",
-            topic=planned.plan.source.topic,
-        )
-    subject, until = f"plan/{planned.plan.hash}", now + LIFETIME
-    return found, keep_evidence(store.writer, gate.KIND, subject, found.evidence(), by=by, good_until=until)
+    return record_estimate(store.writer, planned, found, by=by, now=now)
 
 
 def note_estimate(
@@ -80,8 +58,9 @@ def note_estimate(
 ) -> None:
     """Record an estimate of a plan that is about to be executed, if one can be made."""
     rehearsed = rehearsed_of(store.reader, planned, now)
-    if planned.estimates.bytes is not None or rehearsed is not None:
-        keep_estimate(project_context, store, planned, by=by, now=now)
+    record_estimate_if_known(
+        store.writer, planned, rehearsed, lambda: estimate(project_context, planned, rehearsed), by=by, now=now
+    )
 
 
 def spent(project_context: ProjectContext, reader: RunReader, plan: Plan, run: str, *, files: bool = True) -> Bill:
@@ -96,12 +75,7 @@ def cost_record(
     project_context: ProjectContext, reader: RunReader, plan: Plan, run: str, contract: Backfill
 ) -> dict[str, Any]:
     """Actual against estimate, as the closure record has it."""
-    actual, before = spent(project_context, reader, plan, run), newest_evidence(reader, gate.KIND, f"plan/{plan.hash}")
-    return {
-        "actual": actual.document(),
-        "estimate": None if before is None else dict(before.found),
-        "budget": None if contract.spec.budget is None else contract.spec.budget.cost,
-    }
+    return cost_document(reader, plan, contract, spent(project_context, reader, plan, run))
 
 
 def price_of(project_context: ProjectContext) -> Price:
@@ -123,8 +97,9 @@ def _files(project_context: ProjectContext, plan: Plan, run: str) -> tuple[Store
     """Of the range: what the run has staged, if staging still exists, and what it is compared with."""
     target, part = _table(project_context, plan), plan.target.partitions
     table, staging = target.load(), newest(target.stagings(run))
-    staged = NOTHING if staging is None else stored_size(table, snapshot_of(staging.head), part)
-    return staged, stored_size(table, snapshot_of(plan.target.base), part)
+    return stored_size(table, None if staging is None else staging.head, part), stored_size(
+        table, plan.target.base, part
+    )
 
 
 def _table(project_context: ProjectContext, plan: Plan) -> IcebergTarget:

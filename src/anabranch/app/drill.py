@@ -16,7 +16,7 @@ from anabranch.adapters.iceberg.partition_stats import filled_partitions
 from anabranch.adapters.iceberg.states import states
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.sql.store import SqlRunStore
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.readers import find_readers
@@ -25,6 +25,7 @@ from anabranch.contract.code import code_digest
 from anabranch.contract.load import LoadedPipeline
 from anabranch.plan.planner import Planned
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
+from anabranch.plan.submission import submit
 from anabranch.plan.target_range import PartitionRange
 from anabranch.project.atomic_write import atomic_write
 from anabranch.readiness.drill import Drill
@@ -58,7 +59,7 @@ class ProjectDrill:
         return plan_backfill(self.project_context, file, now=now)
 
     def submit(self, planned: Planned, now: datetime, actor: str) -> str:
-        return submit(self.store, planned.plan, planned.request.contract, now=now, actor=actor).id
+        return submit(self.store.writer, planned.plan, planned.request.contract, now=now, actor=actor).id
 
     def filled_partitions(self) -> tuple[tuple[PartitionRange, int], ...]:
         commit = self._newest

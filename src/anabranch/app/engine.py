@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.app.slice_writers import control_writer, slice_writer
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
-from anabranch.plan.steps import ControlSlice, ReplaySlice
 from anabranch.replay.replayer import SliceWriter
 
 if TYPE_CHECKING:
@@ -26,12 +25,13 @@ class SparkEngine:
     start: Callable[[Callable[[str], None]], SparkSession]
     """The run's session, started now if there is none; it tells its argument so."""
 
-    def writers(self, notice: Callable[[str], object], *, control: bool) -> Mapping[str, SliceWriter]:
-        given = self._session, self.project_context, self.plan
-        own = {ReplaySlice.name: self._reporting(slice_writer(*given, self.pipeline, self.run_id, notice))}
-        if not control:
-            return own
-        return {**own, ControlSlice.name: self._reporting(control_writer(*given, self.run_id))}
+    def writer(self, notice: Callable[[str], object]) -> SliceWriter:
+        return self._reporting(
+            slice_writer(self._session, self.project_context, self.plan, self.pipeline, self.run_id, notice)
+        )
+
+    def control_writer(self) -> SliceWriter:
+        return self._reporting(control_writer(self._session, self.project_context, self.plan, self.run_id))
 
     def cancel_jobs(self) -> None:
         self._session.sparkContext.cancelAllJobs()

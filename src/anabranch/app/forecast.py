@@ -8,7 +8,6 @@ from anabranch.app.cost import estimate, last_rehearsal
 from anabranch.app.project_context import ProjectContext
 from anabranch.plan.forecast.pricing import BackfillForecast
 from anabranch.plan.forecast.rehearsed import Rehearsed
-from anabranch.plan.forecast.schedule import forecast
 from anabranch.plan.planner import Planned
 
 
@@ -16,9 +15,5 @@ def forecast_backfill(
     project_context: ProjectContext, planned: Planned, now: datetime, rehearsed: Rehearsed | None = None
 ) -> BackfillForecast:
     """By this rehearsal, or by the last valid one of this contract."""
-    spec, pipeline = planned.request.backfill.spec, planned.request.pipeline
     found = rehearsed or last_rehearsal(project_context, planned, now)
-    rate = None if spec.budget is None else spec.budget.bytes_per_second
-    schedule = None if found is None else forecast(planned.plan, found, spec.schedule, pipeline.spec.live, rate, now)
-    budget = None if spec.budget is None else spec.budget.cost
-    return BackfillForecast(schedule, estimate(project_context, planned, found), budget)
+    return BackfillForecast.of(planned, found, estimate(project_context, planned, found), now)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 from anabranch.adapters.iceberg.live import live_offsets
 from anabranch.adapters.kafka.acls import acls_of
@@ -12,38 +11,42 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.close.isolation import (
     Acls,
     Certificate,
+    IsolationBefore,
     certify,
-    groups_document,
-    read_groups,
+    main_untouched,
 )
 from anabranch.close.live_group import LiveGroup
 from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
+from anabranch.promote.history import Author
 
 
 def look_at_isolation(project_context: ProjectContext, pipeline: Pipeline) -> dict[str, object]:
     """Every group with its offsets, and the rules for what live reads."""
     rules = _rules(project_context, pipeline)
-    groups = groups_document(consumer_groups(project_context.kafka.client(REPLAY_PREFIX)))
-    return {"groups": groups, "acls": None if rules is None else list(rules)}
+    groups = consumer_groups(project_context.kafka.client(REPLAY_PREFIX))
+    return IsolationBefore(groups, rules).document()
 
 
 def certified(
-    project_context: ProjectContext, pipeline: Pipeline, plan: Plan, before: Mapping[str, Any], *, main_untouched: bool
+    project_context: ProjectContext,
+    pipeline: Pipeline,
+    plan: Plan,
+    before: IsolationBefore,
+    authors: Collection[Author],
 ) -> Certificate:
-    """`before` is what was looked at, or nothing if the run never came to read."""
-    seen = before.get("acls")
+    """`authors`: as whom the run has committed to main."""
     # The table after the groups: what live's group shows is in the table by then.
     after = consumer_groups(project_context.kafka.client(REPLAY_PREFIX))
     table = project_context.catalog.open().load_table(plan.target.table)
     return certify(
-        read_groups(before.get("groups", {})),
+        before.groups,
         after,
         live_group=pipeline.spec.consumer_group,
         live=LiveGroup(plan.source.topic, live_offsets(table, plan.pipeline, plan.source.uuid)),
-        main_untouched=main_untouched,
-        acls=Acls(None if seen is None else tuple(seen), _rules(project_context, pipeline)),
+        main_untouched=main_untouched(authors),
+        acls=Acls(before.acls, _rules(project_context, pipeline)),
     )
 
 

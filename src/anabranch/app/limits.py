@@ -14,7 +14,6 @@ from anabranch.runs.run_lease import RunLease
 
 
 def limits_of(project_context: ProjectContext, lease: RunLease, plan: Plan, contract: Backfill) -> Limits:
-    budget = contract.spec.budget
 
     def so_far() -> Bill:
         return spent(project_context, lease.reader, plan, lease.run_id, files=False)
@@ -22,8 +21,8 @@ def limits_of(project_context: ProjectContext, lease: RunLease, plan: Plan, cont
     return Limits(
         lease,
         contract.spec.schedule,
-        None if budget is None else budget.cost,
-        None if budget is None else budget.bytes_per_second,
+        contract.spec.cost_limit,
+        contract.spec.byte_rate,
         so_far,
         lambda: datetime.now(timezone.utc),
     )

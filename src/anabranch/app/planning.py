@@ -9,21 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
-from anabranch.adapters.iceberg.commits import ancestry
-from anabranch.adapters.iceberg.facts import IcebergTables, schema_digest, shown_axis, usable_axis
-from anabranch.adapters.iceberg.files import NotPartitionedByTimeError
+from anabranch.adapters.iceberg.code_versions import code_versions
+from anabranch.adapters.iceberg.facts import IcebergTables, observe_target
 from anabranch.adapters.iceberg.lookups import IcebergLookups
-from anabranch.adapters.iceberg.refs import head_of
-from anabranch.adapters.iceberg.table import TargetMissingError
-from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
-from anabranch.app.control import pin_control, with_control
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import target_catalog
 from anabranch.contract.code import code_digest, reading_digest
+from anabranch.contract.code_store import CodeStore
 from anabranch.contract.load import load_contract
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
@@ -34,8 +30,7 @@ from anabranch.plan.offsets.zones import ZoneMap
 from anabranch.plan.plan import Plan
 from anabranch.plan.planner import Planned
 from anabranch.plan.ports import SourceFacts, TargetFacts
-from anabranch.plan.request import BackfillRequest, resolve_request
-from anabranch.plan.target_range import TimeAxis, WholeTable
+from anabranch.plan.request import BackfillRequest, resolve_request, with_control
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -71,7 +66,8 @@ def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> Plann
         zones=zones,
         lookups=lambda: IcebergLookups(tables.catalog),
         checkpoints=lambda: CheckpointStore.of(project_context.state, pipeline.metadata.name).all(),
-        control=lambda request, plan: pin_control(project_context, request, plan, tables.catalog),
+        codes=CodeStore.below(project_context.state, pipeline.metadata.name),
+        code_versions=lambda plan: code_versions(tables.catalog.load_table(plan.target.table), plan),
     )
 
 
@@ -100,7 +96,8 @@ class ProjectInputs:
 
     def now(self) -> ObservedInputs:
         uuid, earliest = self._topic()
-        schema, axis, base_kept = self._table()
+        catalog = self.project_context.catalog.open()
+        schema, axis, base_kept = observe_target(catalog, self.plan.target, self.pipeline.spec.event_time.field)
         folder = self.project_context.folder
         return ObservedInputs(
             uuid,
@@ -110,16 +107,10 @@ class ProjectInputs:
             schema,
             axis,
             base_kept,
-            self._lookups_gone(),
+            IcebergLookups(catalog).gone(self.plan.lookups),
             declared(self.pipeline),
             digest_files(folder, self.plan.files),
         )
-
-    def _lookups_gone(self) -> frozenset[str]:
-        if not self.plan.lookups:
-            return frozenset()
-        look = IcebergLookups(self.project_context.catalog.open())
-        return frozenset(name for name, pin in self.plan.lookups.items() if not look.is_retained(pin))
 
     def _topic(self) -> tuple[str | None, dict[int, int]]:
         client = self.project_context.kafka.client(CLIENT_ID)
@@ -129,17 +120,3 @@ class ProjectInputs:
         except TopicMissingError:
             return None, {}
         return topic.uuid, {number: earliest for number, (earliest, _) in ends.items()}
-
-    def _table(self) -> tuple[str | None, TimeAxis | None, bool]:
-        try:
-            table = IcebergTarget(self.project_context.catalog.open(), self.plan.target.table).load()
-        except TargetMissingError:
-            return None, None, False
-        line = ancestry(table, table.current_snapshot())
-        base_kept = any(head_of(snapshot.snapshot_id) == self.plan.target.base for snapshot in line)
-        if isinstance(self.plan.target.partitions, WholeTable):
-            return schema_digest(table), shown_axis(table, self.pipeline.spec.event_time.field), base_kept
-        try:
-            return schema_digest(table), usable_axis(table), base_kept
-        except NotPartitionedByTimeError:
-            return schema_digest(table), None, base_kept

@@ -79,11 +79,11 @@ class ProjectRehearsal:
 
     def staging(self) -> Staging:
         [place] = self.target.stagings(self.name)
-        state = None if self.plan.state is None else self.plan.state.snapshot
-        return Staging(self.name, EPOCH, place.name, place.head, self.plan.target.partitions, state)
+        return Staging(self.name, EPOCH, place.name, place.head, self.plan.target.partitions, self.plan.start_snapshot)
 
     def head(self, staging: Staging) -> Head:
-        return self.target.head(staging.name) or staging.head
+        [place] = self.target.stagings(staging.run)
+        return place.head
 
     def writer(self) -> SliceWriter:
         from anabranch.adapters.spark.write.factory import compose_slice_writer

@@ -11,8 +11,8 @@ from anabranch.adapters.checkpoints.run_folder import RunFolder
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.code_store import CodeStore
 from anabranch.contract.pipeline import Pipeline
+from anabranch.plan.control import pinned_control
 from anabranch.plan.plan import Plan
-from anabranch.replay.ports import CheckpointCopier
 from anabranch.replay.replayer import SliceWriter
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def slice_writer(
 
     return compose_slice_writer(
         slice_job(spark, project_context, plan, pipeline, run_id),
-        stream=stream_folder(project_context, plan, run_id),
+        stream=lambda: stream_folder(project_context, plan, run_id),
         native=project_context.loaded.settings.spark.native,
         notice=notice,
     )
@@ -64,7 +64,7 @@ def control_writer(spark: SparkSession, project_context: ProjectContext, plan: P
     from anabranch.adapters.spark.write.factory import compose_slice_writer
     from anabranch.adapters.spark.write.job import SliceJob
 
-    stored = CodeStore.below(project_context.state, plan.pipeline).load(plan.control or "")
+    stored = pinned_control(plan, CodeStore.below(project_context.state, plan.pipeline))
     transform = load_transform(stored.folder, stored.pipeline, LookupTables(project_context.catalog, plan.lookups))
     return compose_slice_writer(
         SliceJob(
@@ -86,20 +86,12 @@ def run_folder(project_context: ProjectContext, run_id: str) -> Path:
     return project_context.state / "runs" / run_id
 
 
-def stream_folder(project_context: ProjectContext, plan: Plan, run_id: str) -> RunFolder | None:
-    """The checkpoint of a run that replays as a stream; None for any other."""
-    if plan.stream is None:
-        return None
-    kept = CheckpointStore.of(project_context.state, plan.pipeline)
-    return RunFolder(stream_place(project_context, run_id), run_id, kept, plan.stream, plan.source.topic)
+def stream_folder(project_context: ProjectContext, plan: Plan, run_id: str) -> RunFolder:
+    """The checkpoint of a run that replays as a stream. ValueError for a plan that does not."""
+    store = CheckpointStore.of(project_context.state, plan.pipeline)
+    return RunFolder.of_plan(stream_place(project_context, run_id), run_id, store, plan)
 
 
 def stream_place(project_context: ProjectContext, run_id: str) -> Path:
     """Where the checkpoints of a run's epochs are."""
     return run_folder(project_context, run_id).resolve() / "stream"
-
-
-def checkpoint_copier(project_context: ProjectContext, plan: Plan, run_id: str) -> CheckpointCopier:
-    """Copies live's checkpoint for a run that replays as a stream; does nothing for any other."""
-    stream = stream_folder(project_context, plan, run_id)
-    return (lambda _epoch, _staged: None) if stream is None else stream.of

@@ -13,8 +13,8 @@ from anabranch.errors import NOTHING_CHANGED
 
 def was_used(project_context: ProjectContext) -> bool:
     """Whether the catalog can be opened without making it."""
-    embedded = project_context.loaded.settings.catalog.type == "embedded"
-    return not embedded or EmbeddedCatalog.below(project_context.state).exists()
+    embedded = EmbeddedCatalog.below(project_context.state)
+    return project_context.loaded.settings.catalog.type != "embedded" or embedded.exists()
 
 
 def target_catalog(project_context: ProjectContext, pipeline: Pipeline) -> Catalog:

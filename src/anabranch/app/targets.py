@@ -13,7 +13,7 @@ from anabranch.close.closure import ClosingTarget
 from anabranch.contract.code import code_digest
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
-from anabranch.plan.strategies.strategy import Strategy
+from anabranch.plan.strategies.strategy import Replaced, Strategy
 from anabranch.promote.approved import StagingHistory
 from anabranch.promote.capabilities import Capabilities
 from anabranch.promote.history import Author
@@ -33,14 +33,13 @@ class BackfillTarget(StagingTarget, StrayTarget, StagingHistory, PromotionTarget
         """The kinds of commits that the run made on production, as far back as history is retained."""
 
 
-def target_kind(strategy: Strategy) -> type[IcebergTarget]:
-    """A run that replaces the whole table swaps it; any other replaces files of a range."""
-    return TableSwapTarget if strategy.whole_table else IcebergTarget
+TARGETS: dict[Replaced, type[IcebergTarget]] = {Replaced.RANGE: IcebergTarget, Replaced.TABLE: TableSwapTarget}
+"""The implementation for what a run replaces: files of a range, or the whole table."""
 
 
 def capabilities_of(strategy: Strategy) -> Capabilities:
     """What the target of such a run promises. Looks at no table."""
-    return target_kind(strategy).capabilities
+    return TARGETS[strategy.replaces].capabilities
 
 
 def backfill_target(
@@ -63,5 +62,6 @@ def backfill_target(
 
         return LaterRowsOfRange(spark(), project_context.catalog, table)
 
-    later_rows = by_merge if plan.strategy.whole_table else of_range
-    return target_kind(plan.strategy)(project_context.catalog.open(), table, later_rows)
+    replaced = plan.strategy.replaces
+    later_rows = {Replaced.RANGE: of_range, Replaced.TABLE: by_merge}[replaced]
+    return TARGETS[replaced](project_context.catalog.open(), table, later_rows)

@@ -13,9 +13,8 @@ from anabranch.app.project_context import ProjectContext
 from anabranch.app.target_catalog import was_used
 from anabranch.contract.code import reading_digest
 from anabranch.contract.load import LoadedPipeline
-from anabranch.plan.offsets.intervals import Intervals, union, without
 from anabranch.plan.offsets.zone_summary import Covered, summarise
-from anabranch.plan.slices import Offsets, Slice, cut
+from anabranch.plan.slices import Offsets, Slice, uncounted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,13 +56,13 @@ class PipelineZones:
         """Of the map as it is. A catalog that was never used has none, and is not created by this."""
         return summarise(self.offsets(), self.map.zones(self.key) if was_used(self.project_context) else ())
 
-    def missing(self, *, anew: bool = False) -> tuple[Slice, ...]:
-        """The slices to count: those that no zone covers, or all."""
-        counted = {} if anew else self.map.counted(self.key)
-        uncounted: dict[int, Intervals] = {
-            partition: without(union([each]), counted.get(partition, ())) for partition, each in self.offsets().items()
-        }
-        return cut({partition: each for partition, each in uncounted.items() if each}, OFFSETS_AT_ONCE)
+    def missing(self) -> tuple[Slice, ...]:
+        """The slices to count: those that no zone covers."""
+        return uncounted(self.offsets(), self.map.counted(self.key), OFFSETS_AT_ONCE)
+
+    def all(self) -> tuple[Slice, ...]:
+        """Slices of every readable offset."""
+        return uncounted(self.offsets(), {}, OFFSETS_AT_ONCE)
 
     def build(
         self, slices: tuple[Slice, ...], done: Callable[[Slice], object], spark: SparkSession | None = None

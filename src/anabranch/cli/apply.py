@@ -34,9 +34,10 @@ def apply(
     """Replay a contract or a plan file into staging and validate it. Production unchanged."""
     from datetime import datetime, timezone
 
-    from anabranch.app.backfill import BackfillRun, operator, submit, submit_contract
+    from anabranch.app.backfill import BackfillRun, operator, submit_contract
     from anabranch.app.project_context import open_project
     from anabranch.plan.plan_file import read_plan_file
+    from anabranch.plan.submission import submit
 
     project_context = open_project(project, context)
     now, actor = datetime.now(timezone.utc), operator()[1]
@@ -47,7 +48,7 @@ def apply(
             )
         if plan_file is not None and file is None:
             read = read_plan_file(plan_file)
-            run = submit(store, read.plan, read.contract, now=now, actor=actor)
+            run = submit(store.writer, read.plan, read.contract, now=now, actor=actor)
         elif file is not None and plan_file is None:
             run = submit_contract(project_context, store, file, now=now, actor=actor, control=control)
         else:

@@ -54,7 +54,7 @@ def replaced(planned: Planned) -> Iterator[str]:
 
 def _state_words(plan: Plan, part: WholeTable) -> Iterator[str]:
     """The start of a replay of the whole table, and the events that are wrong."""
-    start = plan.state.snapshot if plan.state is not None else None
+    start = plan.start_snapshot
     since = "all events" if part.since is None else f"events since {format_moment(part.since)}"
     yield f"{plan.target.table} is replaced as a whole: {plan.target.rows:,} rows in {plan.target.files:,} files"
     if start is None:

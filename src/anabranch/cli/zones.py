@@ -36,7 +36,7 @@ def build(
 ) -> None:
     """Count the offsets that no zone covers, on Spark. An interrupted build continues at the next one."""
     work = _work(pipeline, project, context)
-    slices = work.missing(anew=anew)
+    slices = work.all() if anew else work.missing()
     if slices:
         with _progress(sum(slice_.width for slice_ in slices)) as done:
             work.build(slices, done)

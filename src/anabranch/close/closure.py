@@ -125,6 +125,11 @@ class Closure:
         return overrides_of(self.lease.reader, run_id=self.lease.run_id, contract=self.lease.run.contract_hash).values()
 
 
+def closed_once(closure: Closure, read: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
+    """Close the run; of one that is closed, return the record that was written."""
+    return read() if closure.lease.run.state is State.CLOSED else closure()
+
+
 def _range(part: TargetPart) -> list[str] | None:
     """None for the whole table."""
     return None if isinstance(part, WholeTable) else [part.start.isoformat(), part.end.isoformat()]

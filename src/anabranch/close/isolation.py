@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from anabranch.close.live_group import LiveGroup, Origin, Positions
 from anabranch.contract.consumer_groups import REPLAY_PREFIX, ConsumerGroup
+from anabranch.plan.steps import RecordIsolation
+from anabranch.promote.history import Author
+from anabranch.runs.journal import JournalEntry
 
 
 class Fate(str, Enum):
@@ -152,10 +156,32 @@ def _fate(name: str, before: ConsumerGroup | None, after: ConsumerGroup | None) 
     return Fate.MOVED_BY_MEMBERS if before.members or after.members else Fate.MOVED_WITHOUT_MEMBERS
 
 
-def groups_document(groups: Mapping[str, ConsumerGroup]) -> dict[str, object]:
-    return {name: {"members": group.members, "offsets": dict(group.offsets)} for name, group in groups.items()}
+@dataclass(frozen=True)
+class IsolationBefore:
+    """What was observed before a run read its first record; empty if it never came to read."""
+
+    groups: Mapping[str, ConsumerGroup] = field(default_factory=dict)
+    acls: tuple[str, ...] | None = None
+    """None where this user may not read them."""
+
+    def document(self) -> dict[str, object]:
+        groups = {name: {"members": each.members, "offsets": dict(each.offsets)} for name, each in self.groups.items()}
+        return {"groups": groups, "acls": None if self.acls is None else list(self.acls)}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> IsolationBefore:
+        """The reverse of `document`."""
+        acls = document.get("acls")
+        groups = {name: ConsumerGroup(**group) for name, group in document.get("groups", {}).items()}
+        return cls(groups, None if acls is None else tuple(acls))
 
 
-def read_groups(document: Mapping[str, Mapping[str, object]]) -> dict[str, ConsumerGroup]:
-    """The reverse of `groups_document`."""
-    return {name: ConsumerGroup(**group) for name, group in document.items()}  # type: ignore[arg-type]
+def isolation_before(journal: Iterable[JournalEntry]) -> IsolationBefore:
+    """As the run's journal recorded it."""
+    recorded = (entry.details for entry in journal if entry.step == RecordIsolation.name)
+    return IsolationBefore.read(next(recorded, {}))
+
+
+def main_untouched(authors: Collection[Author]) -> bool:
+    """Whether every commit of the run on main is a promotion or a rollback."""
+    return set(authors) <= {Author.PROMOTION, Author.ROLLBACK}

@@ -217,6 +217,16 @@ class BackfillSpec(Part):
         description="Who may roll it back, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]
     )
 
+    @property
+    def byte_rate(self) -> int | None:
+        """Bytes per second that may be read from Kafka; None: no limit."""
+        return None if self.budget is None else self.budget.bytes_per_second
+
+    @property
+    def cost_limit(self) -> float | None:
+        """In the price book's currency; None: no limit."""
+        return None if self.budget is None else self.budget.cost
+
     @model_validator(mode="after")
     def _consistent(self) -> BackfillSpec:
         problems = list(self._partition_problems())

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from anabranch.contract.code import code_digest
+from anabranch.contract.code_store import CodeStore
 from anabranch.contract.determinism.transform import find_unpinned
 from anabranch.contract.pins import declared, pin_files
+from anabranch.plan.control import CodeVersions, pin_control
 from anabranch.plan.lookup_tables import LookupReader, pin_all
 from anabranch.plan.offsets.completeness import MicrosRange, moments_of
 from anabranch.plan.offsets.ranges import timestamp_bounds
@@ -46,8 +48,10 @@ class PlanningPorts:
     lookups: Callable[[], LookupReader]
     checkpoints: Callable[[], Sequence[StreamCheckpoint]]
     """Live's checkpoints that are kept, newest first."""
-    control: Callable[[BackfillRequest, Plan], str | None]
-    """The digest of the code that a control replays; None: the contract asks for no control."""
+    codes: CodeStore
+    """The versions of the code that live has run."""
+    code_versions: Callable[[Plan], CodeVersions]
+    """Which of them wrote the plan's range."""
 
 
 def plan_request(
@@ -79,6 +83,6 @@ def plan_request(
         declared=declared(request.pipeline),
         files=pin_files(ports.folder, request.backfill),
         lookups=pin_all(request, ports.lookups(), now),
-        control=ports.control(request, planned.plan),
+        control=pin_control(request, planned.plan, ports.codes, partial(ports.code_versions, planned.plan)),
     )
     return replace(planned, plan=plan, estimates=with_unpinned(planned.estimates, unpinned))

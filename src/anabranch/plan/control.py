@@ -1,4 +1,4 @@
-"""Which code the control replays, and whether its rows are comparable with production's. Pure."""
+"""Which code the control replays, and whether its rows are comparable with production's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from anabranch.contract.backfill import LIVE_CODE
 from anabranch.contract.code import reading_digest
+from anabranch.contract.code_store import CodeStore, StoredCode
+from anabranch.contract.late_imports import find_late_imports
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.offsets.intervals import union, without
 from anabranch.plan.plan import Plan
 from anabranch.plan.refusals import PlanRefusedError
+from anabranch.plan.request import BackfillRequest
 from anabranch.plan.slices import Offsets
 
 
@@ -69,6 +72,27 @@ def control_code(wanted: str, plan: Plan, read_versions: Callable[[], CodeVersio
         known = ", ".join(str(code)[:12] for code in codes)
         raise _unknown(f"Live wrote the range with {len(codes)} code versions ({known})")
     return str(codes[0])
+
+
+def pin_control(
+    request: BackfillRequest, plan: Plan, codes: CodeStore, read_versions: Callable[[], CodeVersions]
+) -> str | None:
+    """The digest of the control's code; None: no control was requested. Raises if its rows can't be compared."""
+    wanted = request.backfill.spec.control
+    if wanted is None:
+        return None
+    stored = codes.load(control_code(wanted.code, plan, read_versions))
+    late = find_late_imports(stored.folder, stored.pipeline)
+    as_stream = plan.stream is not None
+    require_comparable(stored.pipeline, request.pipeline, late, everything=request.everything, as_stream=as_stream)
+    return stored.digest
+
+
+def pinned_control(plan: Plan, codes: CodeStore) -> StoredCode:
+    """The code that the plan replays as its control. ValueError for a plan without one."""
+    if plan.control is None:
+        raise ValueError(f"plan {plan.hash} has no control")
+    return codes.load(plan.control)
 
 
 def _unknown(what: str) -> ControlUnknownError:

@@ -100,15 +100,16 @@ class Plan:
     @property
     def staging_base(self) -> Head:
         """The snapshot that the staging branch is created from."""
-        return self._start_snapshot or self.target.base
+        return self.start_snapshot or self.target.base
 
     @property
     def replaced_range(self) -> TargetPart | None:
         """The part removed from the staging base; None: nothing is removed."""
-        return None if self._start_snapshot else self.target.partitions
+        return None if self.start_snapshot else self.target.partitions
 
     @property
-    def _start_snapshot(self) -> Head | None:
+    def start_snapshot(self) -> Head | None:
+        """Where a replay of the whole table starts; None where a range is replaced."""
         return None if self.state is None else self.state.snapshot
 
     def document(self) -> dict[str, Any]:

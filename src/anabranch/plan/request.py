@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from anabranch.contract.backfill import Backfill
+from anabranch.contract.backfill import Backfill, Control
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.ranges import Range
 from anabranch.plan.refusals import PlanRefusedError
@@ -61,6 +61,13 @@ class BackfillRequest:
     def contract(self) -> dict[str, Any]:
         """The contract as plain JSON values."""
         return as_plain(self.backfill)
+
+
+def with_control(backfill: Backfill, *, wanted: bool) -> Backfill:
+    """The contract with a control, if the command asks for one: so that the recorded contract has it."""
+    if not wanted or backfill.spec.control is not None:
+        return backfill
+    return backfill.model_copy(update={"spec": backfill.spec.model_copy(update={"control": Control()})})
 
 
 def contract_hash(contract: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from anabranch.plan.offsets.intervals import Intervals, union, width
+from anabranch.plan.offsets.intervals import Intervals, union, width, without
 
 Offsets = Mapping[int, tuple[int, int]]
 """[start, end) of each partition."""
@@ -78,6 +78,12 @@ def cut(ranges: Ranges, offsets_per_slice: int) -> tuple[Slice, ...]:
     # With fewer offsets than partitions in a slice, some shares are empty and give no slice.
     parts = [offsets for share in shares for offsets in layers(share)]
     return tuple(Slice(f"s{number:05}", offsets) for number, offsets in enumerate(parts))
+
+
+def uncounted(offsets: Offsets, counted: Mapping[int, Intervals], offsets_per_slice: int) -> tuple[Slice, ...]:
+    """Slices of the offsets that are not in `counted`."""
+    left = {partition: without(union([each]), counted.get(partition, ())) for partition, each in offsets.items()}
+    return cut({partition: each for partition, each in left.items() if each}, offsets_per_slice)
 
 
 def share_of(intervals: Intervals, number: int, count: int) -> Intervals:

@@ -31,7 +31,7 @@ class AdviceInput:
 def describe_incident(sources: IncidentSources, backfill: Backfill, pipeline: Pipeline, given: AdviceInput) -> Incident:
     """Raises every refusal of the plan but those of `OBSTACLES`. Changes nothing."""
     planned, obstacle = _planned(sources)
-    spec, budget = pipeline.spec, backfill.spec.budget
+    spec = pipeline.spec
     return Incident(
         pipeline=pipeline.metadata.name,
         pipeline_class=spec.pipeline_class,
@@ -42,7 +42,7 @@ def describe_incident(sources: IncidentSources, backfill: Backfill, pipeline: Pi
         obstacle=obstacle,
         records=None if planned is None else planned.estimates.offsets,
         bytes=None if planned is None else planned.estimates.bytes,
-        bytes_per_second=None if budget is None else budget.bytes_per_second,
+        bytes_per_second=backfill.spec.byte_rate,
         headroom=None if planned is None else planned.estimates.headroom,
         archive=None if given.archive is None else sources.archive(given.archive),
         live=live_code(sources.live_codes(), sources.code()),

@@ -20,11 +20,14 @@ class ReplayEngine(Protocol):
     def start(self, phase: Callable[[str], None], /) -> object:
         """Be ready to load code and write slices; idempotent. `phase` is told what takes time."""
 
-    def writers(self, notice: Callable[[str], object], *, control: bool) -> Mapping[str, SliceWriter]:
-        """The writers by the name of their steps. Loads the user's code. Raises if that can't be loaded.
+    def writer(self, notice: Callable[[str], object]) -> SliceWriter:
+        """The writer of the run's own slices. Loads the user's code. Raises if that can't be loaded.
 
         `notice` shows a line, such as why a faster writer is not used.
         """
+
+    def control_writer(self) -> SliceWriter:
+        """The writer of the control's slices, by the code that the plan pins. Raises if that can't be loaded."""
 
     def cancel_jobs(self) -> None:
         """End what the engine waits for. A slice whose commit was made meanwhile is found in staging later."""

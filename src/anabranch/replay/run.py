@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class ReplayRun:
                         self._record_isolation(step)
                         self.engine.start(self.observer.phase)
                         self.observer.phase("loading the transform")
-                        writers.update(self.engine.writers(self.observer.notice, control=self.plan.control is not None))
+                        writers.update(self._writers())
                         preparing.enter_context(_prepared(writers.values(), slices))
                     case MakeStaging() | StageFromSnapshot():
                         self.observer.phase("preparing staging")
@@ -107,7 +107,7 @@ class ReplayRun:
         self.observer.phase("catching up with live")
         guard.check()
         self.engine.start(self.observer.phase)
-        writer = self.engine.writers(self.observer.notice, control=False)[ReplaySlice.name]
+        writer = self.engine.writer(self.observer.notice)
         with _prepared([writer], slices):
             variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
         with self.pacing() as pacing:
@@ -120,6 +120,11 @@ class ReplayRun:
                 run=self.lease.run_id,
                 end=end.value,
             )
+
+    def _writers(self) -> Mapping[str, SliceWriter]:
+        """By the name of their steps."""
+        own = {ReplaySlice.name: self.engine.writer(self.observer.notice)}
+        return own if self.plan.control is None else {**own, ControlSlice.name: self.engine.control_writer()}
 
     def _pass_gates(self, step: PassGates, guard: DriftGuard) -> None:
         self.observer.phase("checking drift, limits and gates")

@@ -134,5 +134,4 @@ def take_staging(lease: RunLease, plan: Plan, target: StagingTarget, *, control:
     if found is None:
         lease.check_epoch()
         raise AssertionError(f"staging of run {run}, epoch {epoch}, was created and does not exist")
-    state = None if plan.state is None else plan.state.snapshot
-    return Staging(run, epoch, found.name, found.head, plan.target.partitions, state, control=control)
+    return Staging(run, epoch, found.name, found.head, plan.target.partitions, plan.start_snapshot, control=control)

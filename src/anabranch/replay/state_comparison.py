@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,39 @@ class Held:
     def document(self) -> dict[str, Any]:
         offsets = {str(p): offset for p, offset in sorted(self.position.items())}
         return {"name": self.name, "batch": self.batch, "offsets": offsets, "watermark": self.watermark}
+
+
+class CheckpointUnknownError(AnabranchError):
+    code = "checkpoint.unknown"
+    exit_code = ExitCode.USAGE
+
+
+class StateFinder(Protocol):
+    def __call__(self, name: str) -> Sequence[Held]:
+        """The states of every batch under this name, oldest first: live's checkpoint, or a run's. Empty: unknown."""
+
+
+def find_pair(pipeline: str, find: StateFinder, a: str, b: str) -> tuple[Held, Held]:
+    """Both states. A run's is taken at the other's position, if the run has a batch there; otherwise its last.
+
+    Raises CheckpointUnknownError for a name that has no state.
+    """
+    ours, theirs = (_known(pipeline, find, name) for name in (a, b))
+    alike = [(one, other) for one in ours for other in theirs if one.place == other.place]
+    return alike[-1] if alike else (ours[-1], theirs[-1])
+
+
+def _known(pipeline: str, find: StateFinder, name: str) -> Sequence[Held]:
+    found = find(name)
+    if not found:
+        raise CheckpointUnknownError(
+            f"Pipeline {pipeline} has no stream checkpoint {name!r}.",
+            state=NOTHING_CHANGED,
+            command=f"anabranch checkpoints {pipeline}",
+            hint="Name a stream checkpoint that the command lists, or a stream-faithful run that is not closed",
+            name=name,
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from confluent_kafka.admin import AdminClient
 from tests.fixtures.broker import QUIET
 from tests.integration.plan.shop import DAY, FOR_EVER, JUNE, MINUTE, Event, Shop, every
 
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.planning import plan_backfill
 from anabranch.app.project_context import open_project
 from anabranch.cli.main import main
+from anabranch.plan.submission import submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +78,9 @@ class Scene:
         planned = plan_backfill(project_context, contract, now=now)
         with project_context.store() as store:
             yield BackfillRun(
-                project_context, store, submit(store, planned.plan, planned.request.contract, now=now, actor="ann").id
+                project_context,
+                store,
+                submit(store.writer, planned.plan, planned.request.contract, now=now, actor="ann").id,
             )
 
     def topic(self) -> str:

@@ -21,7 +21,7 @@ from anabranch.adapters.spark.windows.stream_state import compare_states
 from anabranch.adapters.spark.windows.stream_writer import OtherStateError
 from anabranch.app.backfill import BackfillRun
 from anabranch.app.slice_writers import stream_place
-from anabranch.app.stream_states import find_pair
+from anabranch.app.stream_states import states_by_name
 from anabranch.cli.main import main
 from anabranch.validate.report import Report, Verdict
 from anabranch.validate.result import CheckOutcome, Result
@@ -124,7 +124,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
     for orders in shop.batches()[:4]:
         model.batch(orders)
     third = next(each.name for each in shop.windows.kept.all() if each.batch == 3)
-    compared = compare_states(session, *find_pair(shop.project_context, shop.pipeline, run.run_id, third))
+    compared = compare_states(session, *states_by_name(shop.project_context, shop.pipeline, run.run_id, third))
     assert (compared.same_place, compared.agree) == (True, False)
     [store] = compared.stores
     assert (store.same, store.only_a, store.only_b) == (0, 0, 0)
@@ -134,7 +134,7 @@ def compare_with_live(shop: Revenue, run: BackfillRun) -> None:
         assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {
             "sum": (ours["sum"], 2 * ours["sum"])
         }
-    assert compare_states(session, *find_pair(shop.project_context, shop.pipeline, third, third)).agree
+    assert compare_states(session, *states_by_name(shop.project_context, shop.pipeline, third, third)).agree
 
 
 def test_batch_exact_agrees_but_for_the_late_events_and_a_cap_changes_nothing_but_the_batches(

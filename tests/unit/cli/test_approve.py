@@ -11,12 +11,12 @@ import pytest
 from tests.fixtures.project import no_connection
 from tests.unit.plan.world import NOW, World, hourly
 
-from anabranch.app.backfill import submit
 from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.cli.main import main
 from anabranch.gates.evidence import keep_evidence
 from anabranch.plan.plan_file import write_plan_file
 from anabranch.plan.planner import Planned
+from anabranch.plan.submission import submit
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import acquire_run_lease
 from anabranch.runs.states import Event
@@ -43,7 +43,7 @@ def project_context(tmp_path: Path, planned: Planned) -> ProjectContext:
 @pytest.fixture
 def run(project_context: ProjectContext, planned: Planned) -> str:
     with project_context.store() as store:
-        return submit(store, planned.plan, planned.request.contract, now=NOW, actor="ann").id
+        return submit(store.writer, planned.plan, planned.request.contract, now=NOW, actor="ann").id
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_plan_is_approved_before_it_runs_and_another_plan_is_not(
     code, given, _ = command("bob", "approve", str(other))
     assert (code, given["run"], given["next"]) == (0, None, f"anabranch apply {other}")
     with project_context.store() as store:
-        run = submit(store, planned.plan, planned.request.contract, now=NOW, actor="ann").id
+        run = submit(store.writer, planned.plan, planned.request.contract, now=NOW, actor="ann").id
     assert approval(command, run)["words"].startswith("void: it was given to plan ")
     assert command("bob", "approve", str(file))[0] == 0
     assert approval(command, run)["holds"]
@@ -112,7 +112,7 @@ def test_an_author_who_approved_the_plan_beforehand_is_found_out(
     write_plan_file(tmp_path / "plan.json", planned)
     assert command("ann", "approve", str(tmp_path / "plan.json"))[0] == 0
     with project_context.store() as store:
-        run = submit(store, planned.plan, planned.request.contract, now=NOW, actor="ann").id
+        run = submit(store.writer, planned.plan, planned.request.contract, now=NOW, actor="ann").id
     assert approval(command, run)["words"].startswith("void: it was given by the run's author")
 
 

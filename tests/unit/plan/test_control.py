@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from tests.unit.plan.world import World, hourly, pipeline
 
-from anabranch.app.control import with_control
 from anabranch.contract.late_imports import find_late_imports
 from anabranch.plan.control import (
     CodeVersions,
@@ -22,7 +21,7 @@ from anabranch.plan.control import (
 )
 from anabranch.plan.lookup_tables import LookupPin
 from anabranch.plan.plan import Plan, read_plan
-from anabranch.plan.request import contract_hash
+from anabranch.plan.request import contract_hash, with_control
 from anabranch.plan.steps import ControlSlice, MakeControlStaging, ReplaySlice, describe, steps_of
 from anabranch.project.model import as_plain
 

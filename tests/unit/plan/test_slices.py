@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.fixtures.properties import examples
 
 from anabranch.plan.offsets.intervals import Intervals, union
-from anabranch.plan.slices import cut, ranges_of, slice_size
+from anabranch.plan.slices import cut, ranges_of, slice_size, uncounted
 
 RANGES = st.dictionaries(
     st.integers(0, 9),
@@ -50,3 +50,9 @@ def test_the_usual_size_counts_all_ranges() -> None:
 )
 def test_the_usual_size_grows_with_the_work(offsets: int, size: int) -> None:
     assert slice_size({0: ((7, 7 + offsets),)}) == size
+
+
+def test_what_the_zone_map_has_counted_is_left_out() -> None:
+    slices = uncounted({0: (0, 10), 1: (5, 8), 2: (0, 4)}, {0: ((2, 4), (6, 7)), 2: ((0, 4),)}, 100)
+    assert ranges_of(slices) == {0: ((0, 2), (4, 6), (7, 10)), 1: ((5, 8),)}
+    assert uncounted({0: (0, 10)}, {0: ((0, 10),)}, 100) == ()

@@ -11,6 +11,7 @@ from anabranch.adapters.checkpoints.checkpoint_store import CheckpointStore
 from anabranch.adapters.checkpoints.copying import copy_up_to, create_folder
 from anabranch.adapters.checkpoints.log import batches_done, begin_query, begin_source
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.plan.plan import Plan
 from anabranch.plan.strategies.stream_start import StreamStart
 
 
@@ -32,6 +33,13 @@ class RunFolder:
     start: StreamStart
     topic: str
 
+    @classmethod
+    def of_plan(cls, folder: Path, run: str, stored: CheckpointStore, plan: Plan) -> RunFolder:
+        """ValueError for a plan that does not replay as a stream."""
+        if plan.stream is None:
+            raise ValueError(f"plan {plan.hash} replays no stream")
+        return cls(folder, run, stored, plan.stream, plan.source.topic)
+
     def of(self, epoch: int, slices: int) -> Path:
         """The epoch's checkpoint with at most `slices` slices done, the number that the table has. Created if
         missing."""
@@ -50,10 +58,6 @@ class RunFolder:
     def batch(self, number: int) -> int:
         """The batch number of the plan's slice `number`."""
         return self.start.batch + 1 + number
-
-    def remove(self) -> None:
-        if self.folder.is_dir():
-            shutil.rmtree(self.folder)
 
     def _fill(self, temporary: Path, epoch: int, slices: int) -> None:
         for former in _epochs(self.folder):
@@ -80,6 +84,12 @@ class RunFolder:
 
     def _epoch(self, epoch: int) -> Path:
         return self.folder / f"e{epoch}"
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Those of all epochs of a run. Idempotent; no change for a run that had none."""
+    if folder.is_dir():
+        shutil.rmtree(folder)
 
 
 def newest_epoch(folder: Path) -> Path | None:

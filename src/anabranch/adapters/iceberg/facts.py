@@ -17,8 +17,10 @@ from anabranch.adapters.iceberg.live import live_batches
 from anabranch.adapters.iceberg.partitioning import require_partitioning
 from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.states import states
+from anabranch.adapters.iceberg.table import TargetMissingError
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.errors import NOTHING_CHANGED
+from anabranch.plan.plan import PlannedTarget
 from anabranch.plan.ports import LiveHistory, TargetFacts
 from anabranch.plan.request import BackfillRequest
 from anabranch.plan.strategies.event_windows import first_touched
@@ -93,6 +95,27 @@ def shown_axis(table: Table, event_time: str) -> TimeAxis | None:
         named = [name for name in timestamps if name.lower() == event_time.lower()]
         chosen = named or (timestamps if len(timestamps) == 1 else [])
         return TimeAxis(chosen[0], Grain.DAY) if chosen else None
+
+
+def observe_target(
+    catalog: Catalog, planned: PlannedTarget, event_time: str
+) -> tuple[str | None, TimeAxis | None, bool]:
+    """The columns' digest, the time axis, and whether main still has the plan's base snapshot. None: no table."""
+    try:
+        table = IcebergTarget(catalog, planned.table).load()
+    except TargetMissingError:
+        return None, None, False
+    base_kept = any(head_of(each.snapshot_id) == planned.base for each in ancestry(table, table.current_snapshot()))
+    return schema_digest(table), _axis_of(table, planned.partitions, event_time), base_kept
+
+
+def _axis_of(table: Table, part: TargetPart, event_time: str) -> TimeAxis | None:
+    if isinstance(part, WholeTable):
+        return shown_axis(table, event_time)
+    try:
+        return usable_axis(table)
+    except NotPartitionedByTimeError:
+        return None
 
 
 def schema_digest(table: Table) -> str:

@@ -10,7 +10,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from anabranch.contract.backfill import LookupAsOf
-from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
+from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError, Pins
 from anabranch.plan.target_range import EPOCH
 from anabranch.project.quantities import format_moment
 
@@ -41,6 +41,10 @@ class IcebergLookups:
     def is_retained(self, pin: LookupPin) -> bool:
         table = self._load(pin.table)
         return table is not None and table.snapshot_by_id(pin.snapshot) is not None
+
+    def gone(self, pins: Pins) -> frozenset[str]:
+        """The names of the lookups whose pinned snapshot has expired."""
+        return frozenset(name for name, pin in pins.items() if not self.is_retained(pin))
 
     def _load(self, table: str) -> Table | None:
         try:

@@ -9,8 +9,10 @@ from pyiceberg.table import Table
 
 from anabranch.adapters.iceberg.facts import usable_axis
 from anabranch.adapters.iceberg.files import files_in, partition_number, rows_in
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.plan.forecast.cost import Stored
 from anabranch.plan.target_range import PartitionRange, TargetPart, everything, ordinal
+from anabranch.runs.heads import Head
 
 PARTITIONS_SEARCHED = 48
 """How many partitions before the newest event are searched, so that the cost does not grow with the history."""
@@ -44,9 +46,9 @@ def smallest_range(table: Table, snapshot: int, part: TargetPart) -> TargetPart:
     return PartitionRange(part.axis, min(numbers), max(numbers) + 1) if numbers else part
 
 
-def stored_size(table: Table, snapshot: int, part: TargetPart) -> Stored:
-    """Number and bytes of the snapshot's data files with rows of the part; zero if the snapshot has expired."""
-    if table.snapshot_by_id(snapshot) is None:
+def stored_size(table: Table, head: Head | None, part: TargetPart) -> Stored:
+    """Number and bytes of the head's data files with rows of the part; zero without one, or if it has expired."""
+    if head is None or table.snapshot_by_id(snapshot_of(head)) is None:
         return Stored(0, 0)
-    tasks = list(table.scan(row_filter=rows_in(table, part), snapshot_id=snapshot).plan_files())
+    tasks = list(table.scan(row_filter=rows_in(table, part), snapshot_id=snapshot_of(head)).plan_files())
     return Stored(len(tasks), sum(task.file.file_size_in_bytes for task in tasks))

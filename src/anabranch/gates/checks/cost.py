@@ -17,7 +17,7 @@ ESTIMATE = "anabranch cost -f CONTRACT"
 
 def judge_cost(facts: GateFacts) -> Judgement:
     spec, evidence = facts.contract.spec, facts.evidence.get(KIND)
-    budget = None if spec.budget is None else spec.budget.cost
+    budget = spec.cost_limit
     findings = []
     if budget is None:
         findings.append(untested("the contract sets no limit", "set budget.cost in the contract"))

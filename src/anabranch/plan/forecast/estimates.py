@@ -110,8 +110,7 @@ def estimate_plan(
 ) -> Estimates:
     used = {number: each for number, each in readings.items() if each.ranges}
     size = _bytes(source, used)
-    budget = request.backfill.spec.budget
-    rate = None if budget is None else budget.bytes_per_second
+    rate = request.backfill.spec.byte_rate
     times = 1 if request.backfill.spec.control is None else 2  # a control reads the same offsets again
     duration = None if size is None or rate is None else timedelta(seconds=round(times * size / rate, 1))
     headroom = _headroom(source, used, now)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from anabranch.contract.price_book import PriceBook
 from anabranch.plan.forecast.cost import Bill, Stored, bill, expected_usage, used
 from anabranch.plan.forecast.estimates import PlanWarning
 from anabranch.plan.forecast.rehearsed import Rehearsed
-from anabranch.plan.forecast.schedule import Forecast
+from anabranch.plan.forecast.schedule import Forecast, forecast
 from anabranch.plan.planner import Planned
 from anabranch.project.sections.spark import SparkSettings
 from anabranch.runs.journal import JournalEntry, Outcome
@@ -51,6 +52,17 @@ class BackfillForecast:
     """None: the number of bytes to read is unknown."""
     budget: float | None
 
+    @classmethod
+    def of(
+        cls, planned: Planned, rehearsed: Rehearsed | None, cost: Estimate | None, now: datetime
+    ) -> BackfillForecast:
+        """The schedule is forecast only from measured rates."""
+        if rehearsed is None:
+            return cls(None, cost, planned.request.backfill.spec.cost_limit)
+        spec, live = planned.request.backfill.spec, planned.request.pipeline.spec.live
+        window = forecast(planned.plan, rehearsed, spec.schedule, live, spec.byte_rate, now)
+        return cls(window, cost, spec.cost_limit)
+
     @property
     def cautions(self) -> tuple[PlanWarning, ...]:
         found = () if self.window is None else self.window.cautions
@@ -70,8 +82,7 @@ def price_plan(
     book: PriceBook, planned: Planned, rehearsed: Rehearsed | None, stored: Stored, cores: int
 ) -> Estimate | None:
     """What the plan will cost; None: neither the cluster nor a rehearsal gives the number of bytes to read."""
-    budget = planned.request.backfill.spec.budget
-    rate = None if budget is None else budget.bytes_per_second
+    rate = planned.request.backfill.spec.byte_rate
     usage = expected_usage(planned.plan, planned.estimates, rehearsed, stored, book.spec.assume, cores, rate)
     if usage is None:
         return None

@@ -11,6 +11,14 @@ from anabranch.plan.refusals import PlanRefusedError
 from anabranch.project.quantities import format_moment
 
 
+class Replaced(Enum):
+    """What a promotion replaces."""
+
+    RANGE = "range"
+    """Whole time partitions."""
+    TABLE = "table"
+
+
 class Strategy(str, Enum):
     REPLACE_RANGE = "replace-range"
     """Whole time partitions of the target are replaced by the rows of the replayed events."""
@@ -31,6 +39,11 @@ class Strategy(str, Enum):
     @property
     def whole_table(self) -> bool:
         return self in (Strategy.MERGE_FORWARD, Strategy.RERUN_TAIL)
+
+    @property
+    def replaces(self) -> Replaced:
+        """What a promotion replaces: the kind of target that a run needs."""
+        return Replaced.TABLE if self.whole_table else Replaced.RANGE
 
 
 class RangeNotClosedError(PlanRefusedError):

@@ -22,14 +22,15 @@ from anabranch.replay.replayer import SliceWriter
 def compose_slice_writer(
     job: SliceJob,
     *,
-    stream: RunFolder | None = None,
+    stream: Callable[[], RunFolder] | None = None,
     native: bool = True,
     notice: Callable[[str], object] = lambda _: None,
 ) -> SliceWriter:
     """The writer for the job's plan. Rows and ledger don't depend on `native`, which chooses our own Java code.
 
-    `stream` has the checkpoint of a run that replays as a stream. `notice` is called once, with a line for the user,
-    where native code is wanted and does not fit the versions of Spark, Iceberg and Parquet that are running.
+    `stream` returns the checkpoint of a run that replays as a stream, and is called for such a plan only. `notice` is
+    called once, with a line for the user, where native code is wanted and does not fit the versions of Spark, Iceberg
+    and Parquet that are running.
     """
     mismatch = version_mismatch(running_versions(job.spark)) if native else None
     if mismatch is not None:
@@ -41,9 +42,9 @@ def compose_slice_writer(
     return NativeAppendWriter(steps, plain) if fits and isinstance(writer, AppendWriter) else plain
 
 
-def _row_writer(steps: SliceSteps, stream: RunFolder | None) -> RowWriter:
-    if stream is not None:
-        return StreamWriter(steps, stream)
+def _row_writer(steps: SliceSteps, stream: Callable[[], RunFolder] | None) -> RowWriter:
+    if stream is not None and steps.job.plan.stream is not None:
+        return StreamWriter(steps, stream())
     if steps.job.pipeline.spec.window is not None:
         return WindowWriter(steps)
     return MergeWriter(steps) if steps.job.plan.strategy.whole_table else AppendWriter(steps)
