@@ -67,7 +67,7 @@ def test_a_broker_killed_under_a_replay_pauses_it_at_the_limit_and_is_waited_for
     kill_broker(shop.kafka)
     paused = process.wait()
     assert (paused.code, shop.state) == (TIMED_OUT, "paused"), paused.err
-    assert f"{name} does not answer since" in paused.err
+    assert f"{name} has not answered since" in paused.err
     assert "The replay waits and continues by itself when it answers; it pauses at" in paused.err
     assert "[replay.service-outage]" in paused.err
     assert f"run       anabranch retry {shop.run_id}" in paused.err
@@ -83,8 +83,8 @@ def test_a_broker_killed_under_a_replay_pauses_it_at_the_limit_and_is_waited_for
     process = shop.start("retry", "last")
     process.await_said("slice s")
     kill_broker(shop.kafka)
-    process.await_said(f"{name} does not answer since")
-    assert f"waits for {name}, which does not answer since" in shop.do("status", "last").out
+    process.await_said(f"{name} has not answered since")
+    assert f"waits for {name}, which has not answered since" in shop.do("status", "last").out
     shop.kafka.stack.up(patience=120)
     process.await_said(f"{name} answers again after")
     ended = process.wait()

@@ -21,9 +21,9 @@ def target_catalog(project_context: ProjectContext, pipeline: Pipeline) -> Catal
     table = pipeline.spec.target.table
     if not was_used(project_context):
         raise TargetMissingError(
-            f"There is no table {table}: the project's embedded catalog was never used.",
+            f"Table {table} does not exist: the project's embedded catalog has no table yet.",
             state=NOTHING_CHANGED,
-            hint=f"`anabranch live start {pipeline.metadata.name}` makes the table on its first batch",
+            hint=f"`anabranch live start {pipeline.metadata.name}` creates the table with its first batch",
             table=table,
         )
     return project_context.catalog.open()

@@ -33,7 +33,9 @@ def advise(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Compare a backfill with compensating events, a refresh from the lake, and no correction.
+    """Compare a backfill with the other ways to correct rows.
+
+    The others are compensating events, a refresh from the lake, and no correction.
 
     Shows time, cost and effect on readers of each, and recommends one with the reason. Read-only; starts no JVM.
     """

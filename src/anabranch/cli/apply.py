@@ -31,7 +31,7 @@ def apply(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Replay a contract or a plan file into staging and validate it. Production unchanged."""
+    """Replay a contract or plan file into staging and validate it. Production unchanged."""
     from datetime import datetime, timezone
 
     from anabranch.app.backfill import BackfillRun, operator, submit_contract
@@ -68,7 +68,7 @@ def retry(
 def validate(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Validate staging: counts, checksums, keys, nulls, schema, known records, SQL queries and the offset ledger."""
+    """Validate staging. Checks counts, checksums, keys, nulls, schema, known records, queries and the offset ledger."""
     with open_run(run, project, context) as backfill, backfill.lease() as lease:
         report = _validated(backfill, lease)
     show(backfill, report, output)

@@ -25,7 +25,7 @@ def check(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Check the files of the project, its pipelines and its contracts. Makes no connection."""
+    """Check the files of a project: settings, pipelines, contracts. Makes no connection."""
     from anabranch.contract.check import check_project
     from anabranch.project.findings import count_of_problems
 

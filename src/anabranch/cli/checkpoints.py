@@ -36,7 +36,7 @@ def checkpoints(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """List the states that a replay can start from, with their offsets and event time."""
+    """List the states that a replay can start from. Prints their offsets and event times."""
     from anabranch.app.checkpoints import find_checkpoints
     from anabranch.app.project_context import open_project
     from anabranch.app.stream_states import compare_by_name

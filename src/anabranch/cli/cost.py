@@ -24,7 +24,7 @@ def cost(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Estimate the cost of a contract, or compute the cost of a run so far, by the price book. Starts no JVM.
+    """Estimate the cost of a contract, or compute that of a run. By the price book; starts no JVM.
 
     An estimate is recorded: the cost gate and the closure record compare with it.
     """

@@ -15,7 +15,7 @@ def demo(
     events: Annotated[int, typer.Option(min=1000, help="Number of orders in the topic.")] = 200_000,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print every slice.")] = False,
 ) -> None:
-    """Run two backfills from bug to proof, one of them stateful: replay beside live, promotion and rollback."""
+    """Run two backfills from bug to proof. Each replays beside live; one is stateful, one is rolled back."""
     from anabranch.demo.narrator import Narrator
     from anabranch.demo.story import Story
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 dev = typer.Typer(
     name="dev",
-    help="The embedded stack: Kafka and an Iceberg catalog in the project's .anabranch/.",
+    help="Run the embedded stack. Kafka and an Iceberg catalog in the project's .anabranch/.",
     no_args_is_help=True,
 )
 
@@ -43,7 +43,7 @@ def up(
     new_ports: Annotated[bool, typer.Option("--new-ports", help="Choose new free ports.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Start the brokers, wait until they answer, and print their addresses. Idempotent."""
+    """Start the brokers and wait until they answer. Prints their addresses. Idempotent."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 
     with downloads(ArtifactCache().missing(locked("kafka"))) as progress:
@@ -71,7 +71,7 @@ def down(project: ProjectFolder = Path(), output: Output = Format.TABLE) -> None
 
 @dev.command()
 def fetch(output: Output = Format.TABLE) -> None:
-    """Download the missing locked jars and compile the functions for Spark. No network is needed afterwards."""
+    """Download missing jars and compile the functions for Spark. No network is needed afterwards."""
     from anabranch.adapters.jvm.artifacts import ArtifactCache, bundles, locked
     from anabranch.adapters.jvm.java import find_java
     from anabranch.adapters.spark.native.functions import functions_jar
@@ -93,7 +93,7 @@ def sample(
     project: ProjectFolder = Path(),
     output: Output = Format.TABLE,
 ) -> None:
-    """Fill the topic shop.orders with three days of generated orders: out of order, some late, three invalid."""
+    """Fill topic shop.orders with generated orders. Three days, out of order, some late, three invalid."""
     from anabranch.adapters.kafka.access import KafkaAccess
     from anabranch.demo.orders import TOPIC, make_topic, orders, send
 

@@ -32,7 +32,7 @@ def doctor(
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Check the machine, Kafka, the catalog, the database and Spark. Exit code 1 if a check is red, otherwise 0."""
+    """Check machine, Kafka, catalog, database and Spark. Exit code 1 if a check is red, otherwise 0."""
     from anabranch.doctor.examine import examine
     from anabranch.doctor.finding import Level
 

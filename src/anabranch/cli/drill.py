@@ -32,7 +32,7 @@ class _PipelineOrCommand(TyperGroup):
 drill = typer.Typer(
     name="drill",
     cls=_PipelineOrCommand,
-    help="Readiness drills. `anabranch drill PIPELINE` runs one.",
+    help="Run and list readiness drills. `anabranch drill PIPELINE` runs one.",
     no_args_is_help=True,
 )
 
@@ -44,9 +44,10 @@ def run(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Replay a small range beside production, validate it, discard it, and answer four readiness questions.
+    """Replay a small range and answer four readiness questions.
 
-    Nothing is promoted. The result is recorded; `anabranch drill history` shows it. Exit code 3 if an answer is red.
+    The range is replayed beside production, validated and discarded; nothing is promoted. The result is recorded;
+    `anabranch drill history` shows it. Exit code 3 if an answer is red.
     """
     from contextlib import ExitStack
     from datetime import datetime, timezone
@@ -87,7 +88,7 @@ def history(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """List the recorded drills of a pipeline with their recovery times, newest last."""
+    """List the recorded drills of a pipeline, newest last. Prints their recovery times."""
     from datetime import datetime, timezone
 
     from anabranch.app.project_context import open_project

@@ -32,7 +32,7 @@ class _ShowByDefault(TyperGroup):
 gates = typer.Typer(
     name="gates",
     cls=_ShowByDefault,
-    help="Gates: `gates RUN` or `gates -f CONTRACT` shows them, `gates override` overrides one.",
+    help="Show, override or acknowledge gates. `gates RUN` or `gates -f CONTRACT` shows them.",
     no_args_is_help=True,
 )
 
@@ -53,7 +53,7 @@ def show(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show the scorecard: green is tested, yellow is designed but not tested, red is unknown or failed.
+    """Show the scorecard. Green is tested, yellow is designed but not tested, red is unknown or failed.
 
     A failed check blocks every replay; an unknown answer blocks a high-volume or business-critical one.
     Starts no JVM.
@@ -110,9 +110,10 @@ def acknowledge(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Acknowledge every red gate of a small replay whose answer is unknown. Name and reason are recorded.
+    """Acknowledge the red gates of a small replay.
 
-    Refused if a check failed, and for a high-volume or business-critical replay.
+    It covers gates whose answer is unknown. Name and reason are recorded. Refused if a check failed, and for a
+    high-volume or business-critical replay.
     """
     if not reason.strip():
         raise typer.BadParameter("--reason is required")

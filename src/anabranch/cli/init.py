@@ -18,7 +18,7 @@ def init(
     name: Annotated[str | None, typer.Option(help="The project's name.", show_default="the folder's name")] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Write a new project with settings, two pipelines, a contract and a test. Overwrites no file."""
+    """Create a project. Writes settings, two pipelines, a contract and a test; overwrites no file."""
     from anabranch.project.scaffold import plan_project, write_project
 
     project = plan_project(folder, name)

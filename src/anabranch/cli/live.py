@@ -52,7 +52,7 @@ def start(
 def status(
     pipeline: PipelineName, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Show the process, batches, rate, lag and code of live. Exit code 0 if it runs, otherwise 1."""
+    """Show process, batches, rate, lag and code of live. Exit code 0 if it runs, otherwise 1."""
     from anabranch.live.status import LiveState
 
     found = _live(pipeline, project, context).status()
@@ -71,7 +71,7 @@ def stop(
     ] = 120.0,
     output: Output = Format.TABLE,
 ) -> None:
-    """Stop live after its current batch; kill it when the patience is over. No record is lost or duplicated."""
+    """Stop live after its current batch. Kills it after --patience seconds. No record is lost or duplicated."""
     note_status_command(f"anabranch live status {pipeline}")
     how = _live(pipeline, project, context).stop(patience=patience)
     document = {"pipeline": pipeline, "stopped": how.value}

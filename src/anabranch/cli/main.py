@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from anabranch.cli import pasteable
 from anabranch.cli.app import app, debugging
 from anabranch.cli.current_command import internal_error, jvm_death, reset
 from anabranch.cli.output import report
@@ -14,6 +15,7 @@ from anabranch.errors import AnabranchError, ExitCode
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Raises only with `--debug`, which shows tracebacks."""
     reset()
+    pasteable.reset()
     try:
         app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="anabranch")
     except SystemExit as stop:

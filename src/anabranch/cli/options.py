@@ -11,25 +11,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.current_command import note_status_command
+from anabranch.cli.pasteable import note_context, note_contract, note_project
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.slices import SIZE_IN_WORDS
 
 if TYPE_CHECKING:
     from anabranch.app.backfill import BackfillRun
 
-ProjectFolder = Annotated[Path, typer.Option("--project", help="The project's folder, or any folder inside it.")]
+ProjectFolder = Annotated[
+    Path,
+    typer.Option("--project", callback=note_project, help="The project's folder, or any folder inside it."),
+]
 ContextName = Annotated[
     str | None,
-    typer.Option("--context", help="The context.", show_default="ANABRANCH_CONTEXT, or the project's default"),
+    typer.Option(
+        "--context",
+        callback=note_context,
+        help="The context.",
+        show_default="ANABRANCH_CONTEXT, or the project's default",
+    ),
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run; `last` is the newest.")]
 OptionalRunId = Annotated[
     str | None, typer.Argument(metavar="[RUN]", help="Id of the run; `last` is the newest.", show_default=False)
 ]
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of the pipeline.", show_default=False)]
-ContractFile = Annotated[Path, typer.Option("--file", "-f", help="The contract.", show_default=False)]
+ContractFile = Annotated[
+    Path, typer.Option("--file", "-f", callback=note_contract, help="The contract.", show_default=False)
+]
 OptionalContractFile = Annotated[
-    Path | None, typer.Option("--file", "-f", help="The contract, instead of a run or plan.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--file", "-f", callback=note_contract, help="The contract, instead of a run or plan.", show_default=False
+    ),
 ]
 SliceSize = Annotated[int | None, typer.Option(min=1, help="Offsets per slice.", show_default=SIZE_IN_WORDS)]
 Control = Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anabranch.cli.pasteable import pasteable, with_contract
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -109,13 +110,16 @@ def say(words: str) -> None:
 
 def say_next(command: str) -> None:
     """The command to run next."""
-    say(f"next      {command}")
+    say(f"next      {pasteable(command)}")
 
 
 def report(error: AnabranchError, output: Format | None = None) -> None:
     """Print an error on stderr: what failed, its cause, the state, the command to run and a hint."""
+    command = None if error.command is None else pasteable(error.command)
+    hint = None if error.hint is None else with_contract(error.hint)
     if (output or _chosen) is not Format.TABLE:
-        typer.echo(json.dumps({"error": error.as_dict()}, ensure_ascii=False, default=str), err=True)
+        document = {**error.as_dict(), "command": command, "hint": hint}
+        typer.echo(json.dumps({"error": document}, ensure_ascii=False, default=str), err=True)
         return
     from rich.text import Text
 
@@ -127,10 +131,16 @@ def report(error: AnabranchError, output: Format | None = None) -> None:
     if error.cause:
         line("cause", "dim", error.cause)
     line("state", "green", error.state)
-    if error.command:
-        line("run", "bold", error.command)
-    if error.hint:
-        line("hint", "bold", error.hint)
+    if command:
+        line("run", "bold", command)
+    if hint:
+        line("hint", "bold", _sentence(hint))
+
+
+def _sentence(words: str) -> str:
+    """With a capital, unless it begins with a key, a path or a command."""
+    first = words.split(maxsplit=1)[0]
+    return f"{words[0].upper()}{words[1:]}" if first.rstrip(",:;").isalpha() else words
 
 
 def as_yaml(document: object) -> str:

@@ -31,7 +31,7 @@ def plan(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show what a backfill will do: offsets, slices, the replaced range and every step. Read-only."""
+    """Show what a backfill will do. Prints offsets, slices, the replaced range and every step. Read-only."""
     from datetime import datetime, timezone
 
     from anabranch.app.forecast import forecast_backfill

@@ -22,7 +22,7 @@ def promote(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Promote a validated run to production in one atomic commit, while live continues."""
+    """Promote a validated run in one atomic commit. Live continues."""
     from datetime import datetime, timezone
 
     from anabranch.cli.run_progress import run_progress
@@ -76,7 +76,7 @@ def rollback(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Roll back a promoted run: restore the former rows of the range and keep every later commit of live."""
+    """Roll back a promoted run. Restores the former rows of the range and keeps every later commit of live."""
     if override != bool(reason):
         raise typer.BadParameter("--override and --reason go together")
     with open_run(run, project, context) as backfill:

@@ -23,7 +23,7 @@ def rehearse(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Replay a few slices of a contract beside live, with pauses, and measure every stage. Promotes nothing.
+    """Replay a few slices beside live and measure every stage. Promotes nothing.
 
     The result is valid for a week; `plan`, `cost`, `advise` and the capacity gate use it.
     """

@@ -160,7 +160,7 @@ _MOVES = {
 _STREAMS = {
     StreamingReaders.STOP: "a streaming reader stops with an error unless it skips overwrites",
     StreamingReaders.READ_CHANGES: "a streaming reader reads the changes",
-    StreamingReaders.MISS_CHANGES: "a streaming reader goes on and does not read the changes",
+    StreamingReaders.MISS_CHANGES: "a streaming reader continues and misses the changes",
 }
 _LATER_ROWS = {
     RowRestore.COMPARED: "if live's files were compacted, its rows are found by comparison, on Spark",
@@ -170,12 +170,16 @@ _LATER_ROWS = {
 
 def capability_words(target: Capabilities) -> Iterator[tuple[str, str]]:
     """What the target promises of the promotion and its rollback."""
-    commit = "one atomic commit" if target.atomic else "several steps; readers may meet it half done"
+    commit = "one atomic commit" if target.atomic else "several steps; readers may see part of it"
     yield "promotion", f"{commit}; {_MOVES[target.moves]}"
     yield "conflicts", _HEAD_CHECK[target.head_check]
     view = f"consistent within one {target.readers_see.value}: before or after, never a mix"
     yield "readers", f"{view}; {_STREAMS[target.streaming_readers]}"
-    kept = "the former rows are kept until the run is closed" if target.former_rows_kept else "expiry may take it away"
+    kept = (
+        "the former rows are kept until the run is closed"
+        if target.former_rows_kept
+        else "expiry may remove the former rows"
+    )
     yield "rollback by", f"one commit; {kept}; {_LATER_ROWS[target.later_rows]}"
     if target.pauses_live:
         yield "live", "may be asked to pause for up to a minute while it is promoted"

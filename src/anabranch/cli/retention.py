@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anabranch.readiness.retention import RetentionAudit, TopicVerdict
 
 retention = typer.Typer(
-    name="retention", help="Retention of topics, and the retention that their class requires.", no_args_is_help=True
+    name="retention", help="Compare retention of topics with what their class requires.", no_args_is_help=True
 )
 
 BAR = 16
@@ -33,7 +33,9 @@ def audit(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show per topic how far back a replay can go, what its class requires, and the cost of a change.
+    """Show per topic how far back a replay can go.
+
+    Also what its class requires, and the bytes that longer retention would add.
 
     Exit code 3 if a topic is red: its records would be deleted before a fault of today is corrected.
     """

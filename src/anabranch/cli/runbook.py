@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def runbook(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Write the runbook of a run as Markdown and HTML: contract, state, commands, and who may run them."""
+    """Write the runbook of a run as Markdown and HTML. It has contract, state, commands, and who may run them."""
     from datetime import datetime, timezone
 
     from anabranch.app.runbook import keep_runbook

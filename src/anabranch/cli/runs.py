@@ -44,7 +44,7 @@ def list_runs(
 def status(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Show the state of a run: staged slices, the process that works on it, its approval, and the possible events."""
+    """Show the state of a run. Prints staged slices, the process working on it, approval and possible events."""
     with open_run(run, project, context) as backfill:
         document = _status(backfill)
 
@@ -58,11 +58,11 @@ def status(
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
         for each in document["silent"]:
             limit = f"; the run pauses at {each['pauses_at'][:19]}Z" if each["pauses_at"] else ""
-            line = f"waits for {each['service']}, which does not answer since {each['since'][:19]}Z{limit}"
+            line = f"waits for {each['service']}, which has not answered since {each['since'][:19]}Z{limit}"
             console.print(line, markup=False)
         if document["paused_by"]:
             paused = document["paused_by"]
-            line = f"paused by {paused['service']}, which did not answer since {paused['since'][:19]}Z"
+            line = f"paused by {paused['service']}, which had not answered since {paused['since'][:19]}Z"
             console.print(line, markup=False)
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
@@ -75,7 +75,7 @@ def status(
 def describe(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Show every record of a run: contract, plan, ledger, steps, approvals, overrides."""
+    """Show every record of a run. Prints contract, plan, ledger, steps, approvals and overrides."""
     from anabranch.close.closure import slice_ledgers
     from anabranch.gates.acknowledgements import acknowledgements_of
     from anabranch.gates.approval.approval import approvals_of

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anabranch.plan.slices import Slice
 
 zones = typer.Typer(
-    name="zones", help="The zone map of a pipeline: event times by block of offsets.", no_args_is_help=True
+    name="zones", help="Build and show the zone map: event times by block of offsets.", no_args_is_help=True
 )
 
 
@@ -29,14 +29,14 @@ def build(
     pipeline: PipelineName,
     project: ProjectFolder = Path(),
     context: ContextName = None,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Count every block again, for example after a log compaction.")
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Count every block again, for example after a log compaction.")
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Count the offsets that no zone covers, on Spark. An interrupted build continues at the next one."""
+    """Count the offsets that no zone covers, on Spark. An interrupted build continues where it stopped."""
     work = _work(pipeline, project, context)
-    slices = work.all() if anew else work.missing()
+    slices = work.all() if rebuild else work.missing()
     if slices:
         with _progress(sum(slice_.width for slice_ in slices)) as done:
             work.build(slices, done)
@@ -50,7 +50,7 @@ def show(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show which offsets and event times the map covers, and how late events arrive. Read-only; starts no JVM."""
+    """Show what the zone map covers. Prints offsets, event times, and how late events arrive. Starts no JVM."""
     _show(_work(pipeline, project, context), output)
 
 

@@ -155,10 +155,10 @@ class Promotion:
                 raise StagingBehindLiveError(self.lease.run_id, verdict)
             case BlockedByCommit(commit):
                 raise BlockedError(
-                    f"Snapshot {commit.snapshot} of {plan.target.table} changed the range, and does not say which "
-                    "records it holds: promoting could lose them or count them twice.",
+                    f"Snapshot {commit.snapshot} of {plan.target.table} changed the range and does not record its "
+                    "offsets: a promotion could lose its rows or count them twice.",
                     state="Production unchanged. Staging is kept.",
-                    hint="find out who wrote it, then plan again from the present state",
+                    hint="find the writer of that snapshot, then cancel the run and plan again",
                     snapshot=commit.snapshot,
                 )
 

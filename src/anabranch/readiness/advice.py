@@ -90,7 +90,7 @@ def _choose(damage: Incident, options: dict[Way, Option]) -> tuple[Way, str]:
     if Way.COMPENSATE in possible:
         return Way.COMPENSATE, f"{backfill.obstacle} Compensating events are the only way left."
     return Way.ACCEPT, (
-        f"{backfill.obstacle} {refresh.obstacle}; tell the readers of {damage.table} which rows are wrong"
+        f"{backfill.obstacle} {refresh.obstacle}; inform the readers of {damage.table} which rows are wrong"
     )
 
 

@@ -85,4 +85,4 @@ def words_of(notice: Notice, waits: str) -> str:
     if isinstance(notice, Answers):
         return f"{silence.service} answers again after {lasted}."
     limit = "" if notice.pauses_at is None else f"; it pauses at {notice.pauses_at:%H:%M:%S} UTC"
-    return f"{silence.service} does not answer since {silence.since:%H:%M:%S} UTC ({lasted}). {waits}{limit}."
+    return f"{silence.service} has not answered since {silence.since:%H:%M:%S} UTC ({lasted}). {waits}{limit}."

@@ -26,7 +26,7 @@ class OutageError(AnabranchError):
     def __init__(self, run: str, over: Silence, now: datetime) -> None:
         self.over = over
         super().__init__(
-            f"{over.service} does not answer since {over.since:%Y-%m-%d %H:%M:%S} UTC "
+            f"{over.service} has not answered since {over.since:%Y-%m-%d %H:%M:%S} UTC "
             f"({roughly(now - over.since)}): run {run} is paused.",
             state="Production is unchanged. Slices that were committed to staging stay there.",
             command=f"anabranch retry {run}",

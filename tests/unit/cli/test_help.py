@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from anabranch.cli.main import main
+
 HEAVY = {
     "alembic",
     "confluent_kafka",
@@ -97,3 +99,15 @@ def test_the_first_help_does_not_even_import_pydantic(
 def test_every_command_can_speak_to_machines(commands: list[dict[str, object]]) -> None:
     mute = [each["path"] for each in commands if not each["group"] and "-o" not in each["options"]]  # type: ignore[operator]
     assert mute == [["demo"]], "only a story has no data to give"
+
+
+def test_no_line_of_a_command_list_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sentence of a command's help fits one line of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = 0
+    for group in ([], ["dev"], ["audit"], ["gates"], ["live"], ["zones"], ["retention"], ["drill"]):
+        assert main([*group, "--help"]) == 0
+        _, _, commands = capsys.readouterr().out.partition("Commands:\n")
+        listed += len(commands.splitlines())
+        assert [line for line in commands.splitlines() if line.endswith("...")] == []
+    assert listed > 40

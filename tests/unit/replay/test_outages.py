@@ -87,7 +87,7 @@ def test_the_words_have_the_service_since_when_and_what_happens_next() -> None:
     reminder = outages.observe(KAFKA, at(60), False, at(85))
     assert reminder is not None
     assert words_of(reminder, REPLAY_WAITS) == (
-        "Kafka at localhost:9092 does not answer since 12:03:10 UTC (1m25s). The replay waits and continues by itself "
+        "Kafka at localhost:9092 has not answered since 12:03:10 UTC (1m25s). The replay waits and continues by itself "
         "when it answers; it pauses at 12:18:10 UTC."
     )
     end = outages.observe(KAFKA, at(90), True, at(90))

@@ -85,7 +85,7 @@ def test_at_the_limit_the_work_is_cancelled_and_waiting_ends_with_the_service_s_
         with pytest.raises(OutageError) as given_up:
             watch.await_answers("r1")
     error = given_up.value
-    assert error.what.startswith("Kafka does not answer since ")
+    assert error.what.startswith("Kafka has not answered since ")
     assert "run r1 is paused" in error.what
     assert error.remedy == "anabranch retry r1"
     assert error.on_record["service"] == "Kafka"

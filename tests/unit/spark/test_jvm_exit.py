@@ -43,5 +43,5 @@ def test_any_other_signal_is_named(code: int, name: str) -> None:
 
 
 def test_any_other_end_has_its_code() -> None:
-    assert explain_exit(1, "", "1g").reason == "ended by itself; exit code 1"
+    assert explain_exit(1, "", "1g").reason == "ended without a signal; exit code 1"
     assert explain_exit(50, "", "1g").reason == "uncaught exception; exit code 50"

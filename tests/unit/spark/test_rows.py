@@ -25,12 +25,12 @@ def schema(ddl: str) -> StructType:
     [
         (TARGET, "no column _partition"),
         (f"_partition int, {TARGET}", "no column _offset"),
-        (f"_partition bigint, _offset bigint, {TARGET}", "_partition as bigint"),
+        (f"_partition bigint, _offset bigint, {TARGET}", "_partition of the transform's output is bigint"),
         (f"{PLACE}, id string, amount decimal(18,2)", "missing: at"),
         (f"{PLACE}, {TARGET}, extra int", "not in the target: extra"),
         (f"{PLACE}, id string, amount int, at timestamp", "amount is int, the target has decimal(18,2)"),
         (f"{PLACE}, id bigint, amount decimal(18,2), at timestamp", "id is bigint, the target has string"),
-        (f"{PLACE}, {TARGET}, ID string", "id more than once"),
+        (f"{PLACE}, {TARGET}, ID string", "more than one column id"),
     ],
 )  # fmt: skip
 def test_refused(spark: SparkForTests, output: str, words: str) -> None:

@@ -43,9 +43,9 @@ class IcebergTable:
             table = self._catalog.load_table(self.name)
         except NoSuchTableError as error:
             raise TargetMissingError(
-                f"There is no table {self.name}.",
+                f"Table {self.name} does not exist.",
                 state=NOTHING_CHANGED,
-                hint="check the pipeline's target; `anabranch live start` makes the table on its first batch",
+                hint="check target.table in the pipeline; `anabranch live start` creates the table",
                 table=self.name,
             ) from error
         except Exception as error:
@@ -83,9 +83,9 @@ class IcebergTable:
 
     def moved(self) -> ConcurrentCommitError:
         return ConcurrentCommitError(
-            f"Table {self.name}: another commit was made first.",
+            f"Another writer committed to {self.name} first.",
             state="This command committed nothing; the other commit stands.",
-            hint="repeat the command: it reads the table's new head first",
+            hint="repeat the command, which reads the new snapshot",
             table=self.name,
         )
 
@@ -95,9 +95,9 @@ class IcebergTable:
         after = list(takewhile(lambda snapshot: snapshot.snapshot_id != snapshot_of(base), kept))
         if len(after) == len(kept):
             raise HistoryGoneError(
-                f"The history of {self.name} between the base snapshot {base} and {ref} is gone.",
+                f"Snapshots of {self.name} between base snapshot {base} and {ref} have expired.",
                 state=NOTHING_CHANGED,
-                hint="plan again from the present state, and keep snapshots at least as long as a backfill runs",
+                hint="plan again, and retain snapshots for longer than a backfill takes",
                 table=self.name,
                 base=base,
             )

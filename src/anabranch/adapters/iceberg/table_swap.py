@@ -107,11 +107,11 @@ class TableSwapTarget(IcebergTarget):
         except HistoryGoneError as gone:
             head = table.metadata.refs[MAIN].snapshot_id
             raise RollbackHistoryGoneError(
-                f"Snapshots of {self.name} between the promotion ({after}) and its head ({head}) have expired: which "
-                "commits of live have to be merged onto the former rows is not known.",
-                state=f"Production unchanged. The former rows are in the tag {before_tag(staging.run)}.",
-                hint=f"compare the table with the tag {before_tag(staging.run)} and decide by hand what is to stay; "
-                "keep main's snapshots for as long as rollback.horizon",
+                f"Snapshots of {self.name} between the promotion ({after}) and its head ({head}) have expired: the "
+                "commits of live that rollback must merge onto the former rows are unknown.",
+                state=f"Production unchanged. The former rows are in tag {before_tag(staging.run)}.",
+                hint=f"compare the table with tag {before_tag(staging.run)} and correct it by hand; retain main's "
+                "snapshots for rollback.horizon",
                 promotion=after,
                 head=head,
             ) from gone
@@ -120,9 +120,9 @@ class TableSwapTarget(IcebergTarget):
             raise OvertakenError(
                 f"Snapshot {strange[0].snapshot} of {self.name} was committed after the promotion by another writer; "
                 "rollback would discard it.",
-                state="Production is as it was before this command.",
-                hint="roll back the later promotion first, if it is one; or compare with the tag "
-                f"{before_tag(staging.run)} and decide by hand what is to stay",
+                state="Production unchanged by this command.",
+                hint="if it is a later promotion, roll that back first; otherwise compare the table with tag "
+                f"{before_tag(staging.run)} and correct it by hand",
                 snapshot=strange[0].snapshot,
             )
         return CommitsAfter(snapshot_of(history.head), tuple(c for c in history.commits if c.author is Author.LIVE))
@@ -133,8 +133,8 @@ class TableSwapTarget(IcebergTarget):
         if later.live:
             raise RewrittenError(
                 f"Live has committed to {self.name} since the promotion, onto the promoted rows.",
-                state="Production is as it was before this command.",
-                hint="its events are merged onto the former rows, which needs Spark",
+                state="Production unchanged by this command.",
+                hint="rollback then merges its events onto the former rows, which needs Spark",
             )
         return self._go_back(staging, self.load().metadata.refs[before_tag(staging.run)].snapshot_id, later.head, note)
 

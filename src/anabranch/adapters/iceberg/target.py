@@ -116,9 +116,9 @@ class IcebergTarget(IcebergStaging):
         head = refs[MAIN].snapshot_id
         if not promoted <= set(files_in(table, head, staging.partitions)):
             raise RewrittenError(
-                f"Data files of {self.name} that the promotion added were rewritten since, rows of live among them.",
+                f"Data files that the promotion added to {self.name} were rewritten since.",
                 state=NOTHING_CHANGED,
-                hint="the rollback goes by rows instead of files, which needs Spark",
+                hint="rollback then compares rows instead of files, which needs Spark",
             )
         back = {path: file for path, file in former.items() if path not in joined}
         with self.commit(table) as tx:

@@ -89,7 +89,7 @@ def judge_storage_path(facts: GateFacts) -> Judgement:
     judgement = judged(
         NAME,
         list(_findings(facts, path, duration)),
-        f"{path.offsets:,} offsets, {tiered}{speed}; kept {left}",
+        f"{path.offsets:,} offsets, {tiered}{speed}; retained {left}",
         owner=CLUSTER_OWNER,
         at=evidence.at,
         figures={

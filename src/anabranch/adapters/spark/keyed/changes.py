@@ -148,23 +148,23 @@ class KeyedChanges:
         key = ", ".join(f"{name} {unsound[name]!r}" for name in self.keys)
         if unsound["_partition"] is None:
             raise StrangeKeyError(
-                f"The transform gave a row for {key}, and none of the events that it was given has this key.",
+                f"The transform returned a row for {key}, but none of its input events has this key.",
                 state=_SAFE,
-                hint="return rows only for the keys of the events that the transform was given",
+                hint="return rows only for keys of the input events",
             )
         if unsound["_split"]:
             raise KeySplitError(
                 f"Events of {key} are in more than one partition of the topic; order across partitions is undefined.",
                 state=_SAFE,
-                hint="key the records in the producer, so that all of one key go to one partition",
+                hint="set the record key in the producer, so that all events of one key go to one partition",
                 partition=unsound["_partition"],
                 offset=unsound["_offset"],
             )
         raise KeyTwiceError(
-            f"The transform gave more than one row for {key} (partition {unsound['_partition']}, offset "
+            f"The transform returned more than one row for {key} (partition {unsound['_partition']}, offset "
             f"{unsound['_offset']}).",
             state=_SAFE,
-            hint="give one row for each key, or add to target.keys what tells them apart",
+            hint="return one row per key, or add a column to target.keys that distinguishes the rows",
         )
 
 

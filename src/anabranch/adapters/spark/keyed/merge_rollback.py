@@ -43,8 +43,8 @@ class LaterRowsByMerge:
             raise OtherCodeError(
                 f"Live has written to {self.table} since the promotion by other code than the project has now "
                 f"(snapshot {strange[0].snapshot}): its rows can't be made again.",
-                state="Production is as it was before this command.",
-                hint="put the code back that live ran since the promotion, and run the same command",
+                state="Production unchanged by this command.",
+                hint="restore the code that live ran since the promotion, then run the same command",
                 snapshot=strange[0].snapshot,
                 code=strange[0].code,
             )

@@ -124,14 +124,14 @@ class NativeAppendWriter:
         for counter, what in ((written.read, "records"), (written.rows, "rows")):
             unplanned = sorted(set(counter.counts) - set(slice_.offsets))
             if unplanned:
-                raise self._disagreement(slice_, f"{what} of partitions {unplanned}, which it does not read")
+                raise self._disagreement(slice_, f"{what} of partitions {unplanned}, which the slice does not read")
         rows, in_files = written.rows.counted, written.files.rows
         if rows != in_files:
-            raise self._disagreement(slice_, f"{rows} rows counted, {in_files} in its files")
+            raise self._disagreement(slice_, f"{rows} rows written, {in_files} in its data files")
 
     def _disagreement(self, slice_: Slice, counts: str) -> LedgerError:
         return LedgerError(
-            f"Slice {slice_.id} had {counts}.",
+            f"Counts of slice {slice_.id} disagree: {counts}.",
             state=UNSTAGED,
             command=f"anabranch retry {self.steps.job.run_id}",
             slice=slice_.id,

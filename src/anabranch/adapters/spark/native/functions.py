@@ -111,7 +111,9 @@ def _compile(java: Java, sources: list[Path], jars: Sequence[Path], classes: Pat
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if done.returncode or not any(classes.rglob("*.class")):
-        raise _not_compiled(done.stderr or done.stdout, "anabranch doctor; SPARK_HOME may name another Spark")
+        raise _not_compiled(
+            done.stderr or done.stdout, "run `anabranch doctor`; SPARK_HOME may name another Spark installation"
+        )
     return classes
 
 

@@ -29,6 +29,6 @@ def version_mismatch(running: Mapping[str, str]) -> str | None:
     built = ", ".join(f"{name} {BUILT_FOR[name]}" for name in different)
     found = ", ".join(f"{name} {version}" for name, version in different.items())
     return (
-        f"Native slice writing is off: built for {built}, this session runs {found}. Spark's own writer makes the "
+        f"Native slice writing is off: built for {built}, this session runs {found}. Spark's own writer writes the "
         "same rows, more slowly. `spark.native: false` in anabranch.yaml silences this notice."
     )

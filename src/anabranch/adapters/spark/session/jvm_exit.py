@@ -36,8 +36,8 @@ def explain_exit(code: int | None, log: str, memory: str) -> JvmExit:
         number = code - 128  # as a shell reports it
     if number is not None:
         return _killed(number, memory, lines)
-    reason = "uncaught exception" if code in UNCAUGHT_CODES else "ended by itself"
-    return JvmExit(f"{reason}{_exit(code)}", "fix what the log names", lines)
+    reason = "uncaught exception" if code in UNCAUGHT_CODES else "ended without a signal"
+    return JvmExit(f"{reason}{_exit(code)}", "fix the error that the log shows", lines)
 
 
 def _killed(number: int, memory: str, lines: tuple[str, ...]) -> JvmExit:
@@ -49,10 +49,10 @@ def _killed(number: int, memory: str, lines: tuple[str, ...]) -> JvmExit:
         return JvmExit(
             f"killed by {name}, which the kernel sends when the machine or container is out of memory",
             f"look for `Out of memory` in `dmesg`; if it is there, set spark.driverMemory (now {memory}) in "
-            "anabranch.yaml to what the machine has",
+            "anabranch.yaml to less than the memory of the machine or container",
             lines,
         )
-    return JvmExit(f"killed by {name}", "find out who sent it", lines)
+    return JvmExit(f"killed by {name}", "find the process that sent the signal", lines)
 
 
 def _more(memory: str) -> str:

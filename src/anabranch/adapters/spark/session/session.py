@@ -121,7 +121,7 @@ def start_spark(
         if here:
             _use_local_files(context)
     except (PySparkException, Py4JError, OSError) as error:
-        died = None if gateway is None else death(error, "Spark had begun nothing.", "anabranch doctor")
+        died = None if gateway is None else death(error, "Spark had read and written nothing.", "anabranch doctor")
         reason = _in_one_line(error)
         if gateway is not None:
             _end(gateway)

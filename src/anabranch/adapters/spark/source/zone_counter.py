@@ -22,7 +22,7 @@ from anabranch.plan.offsets.zones import EventGroup, Zone, zones_of
 from anabranch.plan.slices import Slice
 
 _FIELDS = tuple(field.name for field in fields(EventGroup))
-KEPT = "Nothing but the zone map was written; the zones before these are in it."
+KEPT = "Only the zone map was written. It contains the zones that were counted before these."
 
 
 class ZoneCountError(AnabranchError):
@@ -78,7 +78,7 @@ class SparkZoneCounter:
             raise ZoneCountError(
                 f"Offsets of {self.topic.name} could not be counted ({_text(slice_)}).",
                 state=KEPT,
-                hint="run the same command again: it goes on with what no zone counts yet",
+                hint="run the same command again; it continues with the offsets that no zone covers",
                 topic=self.topic.name,
             ) from error
         # Asked after reading: a topic made again never gets its former UUID back.

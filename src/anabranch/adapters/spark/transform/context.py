@@ -49,7 +49,7 @@ class TransformRun:
         """The window that the pipeline declares, named `_window`: what a windowed transform groups by."""
         if self.declared is None:
             raise NoWindowError(
-                "The transform asks for `run.window`, and the pipeline has no window.",
+                "The transform uses `run.window`, but the pipeline declares no window.",
                 state=NOTHING_CHANGED,
                 hint="write class: windowed and window: {kind: tumbling, size: 1h, lateness: 10m} in the pipeline",
             )

@@ -73,7 +73,7 @@ def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
         raise TransformFailedError(
             f"The transform failed at {place}: {_short(error)}",
             state="No row of this batch was written.",
-            hint="fix that line; no event is lost meanwhile, the batch is read again",
+            hint="fix that line; the batch is then read again, and no event is lost",
             place=place,
         ) from error
 

@@ -67,7 +67,7 @@ class LoadedTransform:
             raise NotRowsError(
                 f"The transform in {self.file.name} returned {type(rows).__name__} instead of a DataFrame.",
                 state="No row was written.",
-                hint="end the function with `return rows`, a DataFrame made from the events it was given",
+                hint="return a DataFrame that is made from the function's events argument",
             )
         return rows
 
@@ -92,9 +92,9 @@ def load_transform(folder: Path, pipeline: Pipeline, lookups: LookupTables | Non
 
 def moving(pipeline: Pipeline) -> CodeMovingError:
     return CodeMovingError(
-        f"The transform of {pipeline.metadata.name} is being changed just now.",
+        f"Files of the transform of {pipeline.metadata.name} changed while they were read.",
         state=NOTHING_CHANGED,
-        hint="run the same command again when the files are saved",
+        hint="save the files, then run the same command again",
     )
 
 
@@ -178,6 +178,6 @@ def _unloadable(why: str, module: str) -> TransformUnloadableError:
     return TransformUnloadableError(
         f"The transform's module {module} can't be loaded. {why}",
         state=NOTHING_CHANGED,
-        hint="fix the module; it may import what is beside it in its own top folder, and installed packages",
+        hint="fix the module; it may import modules of its own top-level folder, and installed packages",
         module=module,
     )

@@ -31,7 +31,7 @@ class LookupTables:
         if name not in self.pins or self.catalog is None:
             known = ", ".join(sorted(self.pins)) or "none"
             raise NoLookupError(
-                f"The transform asks for the lookup {name!r}, and the pipeline declares {known}.",
+                f"The transform uses lookup {name!r}, but the pipeline declares {known}.",
                 state=NOTHING_CHANGED,
                 hint=f"write lookups: {{{name}: database.table}} in the pipeline",
             )

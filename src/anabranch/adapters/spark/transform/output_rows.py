@@ -39,14 +39,14 @@ def require_origin(rows: DataFrame, origin: Mapping[str, str] = COORDINATES) -> 
         if actual is None:
             raise _refused(
                 f"The transform's output has no column {name}, which the ledger needs to account for every event.",
-                'carry `_partition` and `_offset` through: .select("_partition", "_offset", …)'
+                'keep `_partition` and `_offset` in every step: .select("_partition", "_offset", …)'
                 if origin is COORDINATES
-                else "group by `run.window`, which is named _window, and leave it in the output",
+                else "group by `run.window`, which is named _window, and keep it in the output",
             )
         if actual.simpleString() != kind:
             raise _refused(
-                f"The transform's output has {name} as {actual.simpleString()} instead of {kind}.",
-                f"leave {name} as it came",
+                f"Column {name} of the transform's output is {actual.simpleString()} instead of {kind}.",
+                f"return {name} unchanged",
             )
 
 
@@ -90,7 +90,7 @@ def fit(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> Dat
     if problems:
         raise _refused(
             f"The transform's output does not fit the target: {'; '.join(problems)}.",
-            "change the transform (cast there what must be cast), or alter the table",
+            "cast the columns in the transform, or alter the table",
         )
     columns = [F.col(f"`{given[field.name.lower()].name}`").alias(field.name) for field in target.fields]
     return rows.select(*columns, *(F.col(name) for name in keep if name.lower() not in wanted))
@@ -102,7 +102,7 @@ def require_keys(columns: StructType, keys: Sequence[str]) -> None:
     missing = [key for key in keys if key.lower() not in known]
     if missing:
         raise _refused(
-            f"The target has no column {', '.join(missing)}, which target.keys names.",
+            f"target.keys names {', '.join(missing)}, which is not a column of the target.",
             f"name columns of the table under target.keys: {', '.join(columns.names)}",
         )
 
@@ -127,7 +127,7 @@ def _refuse_doubles(rows: DataFrame) -> None:
     doubles = sorted({name for name in names if names.count(name) > 1})
     if doubles:
         raise _refused(
-            f"The transform's output has {', '.join(doubles)} more than once.",
+            f"The transform's output has more than one column {', '.join(doubles)}.",
             "give each column its own name with `alias`",
         )
 

@@ -39,7 +39,7 @@ class ProjectModules:
     def __init__(self, folder: Path, top: str) -> None:
         if top in _TAKEN:
             raise ModuleNameTakenError(
-                f"A transform can't be in {top}: Python has a module of that name already.",
+                f"Module {top} of the transform has the name of an installed Python module.",
                 state=NOTHING_CHANGED,
                 hint=f"rename {top}, for example to transforms, in the project and in the pipeline",
             )

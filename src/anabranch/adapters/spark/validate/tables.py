@@ -69,9 +69,9 @@ class TableReader:
     def require(self, snapshot: Head) -> None:
         if self.iceberg().snapshot(snapshot_of(snapshot)) is None:
             raise SnapshotGoneError(
-                f"{self.table} has no snapshot {snapshot} any more.",
+                f"{self.table} no longer has snapshot {snapshot}.",
                 state=NOTHING_CHANGED,
-                hint="plan again from the present state, and keep snapshots at least as long as a backfill runs",
+                hint="plan again, and retain snapshots for longer than a backfill takes",
                 table=self.table,
                 snapshot=snapshot,
             )

@@ -147,7 +147,7 @@ class StreamWriter:
             if not any(reason in str(error) for reason in _OTHER_STATE):
                 raise
             raise OtherStateError(
-                f"The transform's state has another schema than the state in live's checkpoint "
+                f"The transform's state has another schema than the one in live's checkpoint "
                 f"{self.stream.start.checkpoint}: the replay can't continue from there.",
                 state=UNSTAGED,
                 command=f"anabranch cancel {self.steps.job.run_id}",

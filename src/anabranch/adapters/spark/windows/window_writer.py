@@ -129,8 +129,8 @@ class WindowWriter:
         open_ended = rows.where(F.col(f"{WINDOW}.end") > F.lit(limit)).select(F.col(WINDOW).cast("string")).first()
         if open_ended is not None:
             raise SessionTooLongError(
-                f"The session {open_ended[0]} is longer than {format_duration(window.longest_window)} and may go on "
-                "behind what the plan reads: its row would be incomplete.",
+                f"Session {open_ended[0]} is longer than {format_duration(window.longest_window)} and may continue "
+                "beyond the offsets that the plan reads: its row would be incomplete.",
                 state=UNSTAGED,
                 command=f"anabranch cancel {self.steps.job.run_id}",
                 hint="cancel the run, write a longer window.longest in the pipeline, plan again",

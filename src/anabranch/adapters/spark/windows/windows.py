@@ -99,17 +99,17 @@ def require_windows(rows: DataFrame, window: EventWindow, axis: str, state: str)
         raise AssertionError("an aggregate without groups has one row")
     if first["size"] is not None:
         raise WindowError(
-            f"The transform gives a row of the window {first['size']['it']}, "
-            f"and the pipeline declares {_words(window)}.",
+            f"The transform returned a row of window {first['size']['it']}, "
+            f"but the pipeline declares {_words(window)}.",
             state=state,
-            hint="group by `run.window`, or declare under `window` what the transform does",
+            hint="group by `run.window`, or declare the transform's window under `window`",
         )
     if first["start"] is not None:
         raise WindowError(
-            f"The table is partitioned by {axis}, and a row of the window {first['start']['it']} "
-            "has another moment there.",
+            f"The table is partitioned by {axis}, but a row of window {first['start']['it']} "
+            "has another time in that column.",
             state=state,
-            hint=f'write the start of the window there: F.col("_window.start").alias("{axis}")',
+            hint=f'write the start of the window to that column: F.col("_window.start").alias("{axis}")',
         )
 
 

@@ -102,10 +102,11 @@ class QuarantineTable:
         first = bad.orderBy("partition", "offset").limit(_SHOWN).collect()
         places = "; ".join(f"partition {row['partition']} offset {row['offset']}: {row['reason']}" for row in first)
         return QuarantineFullError(
-            f"{before + count} records can't be decoded, and the pipeline allows {self._cap}. The next ones: {places}.",
-            state="No row of these records was written, and none of them was set aside; they are in the topic.",
+            f"{before + count} records can't be decoded; quarantine.maxRecords is {self._cap}. "
+            f"First of the last {count}: {places}.",
+            state="These records were neither written nor quarantined; they are in the topic.",
             hint="fix the schema or the producer; or raise quarantine.maxRecords in the pipeline and, for a "
-            f"backfill, cancel the run and plan again. Records set aside before are in {self.table}",
+            f"backfill, cancel the run and plan again. Records quarantined before are in {self.table}",
             records=before + count,
             allowed=self._cap,
         )

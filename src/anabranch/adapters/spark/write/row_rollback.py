@@ -44,8 +44,8 @@ class LaterRowsOfRange:
         if gone:
             raise RowsGoneError(
                 f"Rows that the promotion added to {self.table} were changed or deleted since.",
-                state="Production is as it was before this command.",
-                hint=f"compare with the tag {after_tag(staging.run)}, and decide by hand what is to stay",
+                state="Production unchanged by this command.",
+                hint=f"compare the table with tag {after_tag(staging.run)} and correct it by hand",
                 table=self.table,
             )
         later = now.exceptAll(then)

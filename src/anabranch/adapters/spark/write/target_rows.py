@@ -53,8 +53,8 @@ class RangeFilter:
         outside = rows.where(~self.row_in_range).select(*COORDINATES, F.col(f"`{column}`").alias("at")).first()
         if outside is not None:
             raise RowOutsideError(
-                f"The transform gives the event at partition {outside['_partition']} offset {outside['_offset']} the "
-                f"time {outside['at']} in {column}, which is outside the range.",
+                f"For partition {outside['_partition']}, offset {outside['_offset']} the transform returned "
+                f"{column} = {outside['at']}, which is outside the range.",
                 state=UNSTAGED,
                 hint=f"keep {column} within the partition of the event's own time",
                 slice=slice_.id,
