@@ -68,7 +68,7 @@ def run_of(place: Bench, file: Path) -> Iterator[BackfillRun]:
 def finish(run: BackfillRun) -> None:
     """Replay what is missing, and validate."""
     with run.lease() as lease:
-        if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
+        if run.replay(lease, Quiet()).end is not ReplayEnd.STAGED:
             raise AssertionError("the replay did not come to its end")
         run.validate(lease, now())
     if run.run.state is not State.VALIDATED:

@@ -78,7 +78,7 @@ def replay(place: Bench, file: Path) -> float:
         run = BackfillRun(place.project_context, store, submitted.id)
         with run.lease() as lease:
             started = time.monotonic()
-            if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
+            if run.replay(lease, Quiet()).end is not ReplayEnd.STAGED:
                 raise AssertionError("the replay did not come to its end")
             took = time.monotonic() - started
             lease.transition(Move.CANCEL)

@@ -51,7 +51,7 @@ def replay(place: Bench, file: Path, check: bool = False) -> None:
         run = submit_contract(place.project_context, store, file, now=datetime.now(timezone.utc), actor="bench")
         backfill = BackfillRun(place.project_context, store, run.id)
         with backfill.lease() as lease:
-            if backfill.replay(lease, Quiet()) is not ReplayEnd.STAGED:
+            if backfill.replay(lease, Quiet()).end is not ReplayEnd.STAGED:
                 raise AssertionError("the replay did not come to its end")
             if check:
                 require_same(place, backfill.staging(lease).name)

@@ -63,7 +63,7 @@ def replay(place: Bench, file: Path, slices: int) -> tuple[float, str]:
         with run.lease() as lease:
 
             def work() -> None:
-                if run.replay(lease, Quiet()) is not ReplayEnd.STAGED:
+                if run.replay(lease, Quiet()).end is not ReplayEnd.STAGED:
                     raise AssertionError("the replay did not come to its end")
 
             took = seconds(work)

@@ -167,7 +167,7 @@ class Reader:
         repair.run = run
         with run.lease() as lease:
             run.replay(lease, Onlooker())
-            repair.report = run.validate(lease, NOW)
+            repair.report = run.validate(lease, NOW).report
 
     def _promote(self) -> None:
         repair = self._last

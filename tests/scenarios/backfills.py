@@ -160,7 +160,7 @@ class Backfills(Flow):
     def apply(self, run: BackfillRun, watch: Onlooker | None = None) -> Report:
         with run.lease() as lease:
             run.replay(lease, watch or Onlooker())
-            return run.validate(lease, NOW)
+            return run.validate(lease, NOW).report
 
     def metered(self, run: BackfillRun) -> tuple[int, int]:
         """Bytes that the run's client has read through its meter, and those that its staged slices have booked."""

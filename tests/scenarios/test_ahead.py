@@ -53,7 +53,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
 def replay(run: BackfillRun, watch: Onlooker) -> ReplayEnd:
     with run.lease() as lease:
-        return run.replay(lease, watch)
+        return run.replay(lease, watch).end
 
 
 def loose_files(shop: Shop) -> set[str]:

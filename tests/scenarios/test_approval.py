@@ -107,7 +107,7 @@ def test_every_way_round_an_approval_is_refused_and_the_right_way_works(team: Te
     tamper(shop, branch)
     assert team.refused("ops") == "approval.staging-changed"
     with team.act("ops").lease() as lease:
-        assert team.act("ops").validate(lease, NOW).verdict is Verdict.ACCEPTED, "no check sees it"
+        assert team.act("ops").validate(lease, NOW).accepted, "no check sees it"
     assert team.refused("ops") == "approval.staging-changed"
 
     [branch] = (each.name for each in run.target.stagings(run.run_id))

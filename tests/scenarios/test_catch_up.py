@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from anabranch.runs.states import State
-from anabranch.validate.accepted import NotValidatedError
-from anabranch.validate.report import ValidationRejectedError, Verdict
+from anabranch.validate.accepted import NotValidatedError, ValidationRejectedError
+from anabranch.validate.report import Verdict
 from tests.scenarios.backfills import JUNE, Onlooker
 from tests.scenarios.shop import CONTRACT, Shop, order
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from anabranch.runs.states import State
-from anabranch.validate.report import Verdict
 from tests.scenarios.backfills import NOW, Onlooker, edit
 from tests.scenarios.shop import CONTRACT, Shop, refusal
 
@@ -38,7 +37,7 @@ def test_a_check_or_a_pipeline_that_is_changed_is_found_before_validation_and_be
     (folder / CHECK).write_text(contents[CHECK])
     run = shop.again(run.run_id)
     with run.lease() as lease:
-        assert run.validate(lease, NOW).verdict is Verdict.ACCEPTED
+        assert run.validate(lease, NOW).accepted
 
     for file, text in contents.items():
         for change in ("emptied", "removed"):

@@ -39,7 +39,7 @@ def passed(choice: str) -> dict[str, Any]:
 
 def replay(run: BackfillRun, watch: Onlooker | None = None) -> ReplayEnd:
     with run.lease() as lease:
-        return run.replay(lease, watch or Onlooker())
+        return run.replay(lease, watch or Onlooker()).end
 
 
 def state(run: BackfillRun) -> State:

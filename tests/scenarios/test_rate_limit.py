@@ -159,7 +159,7 @@ def limited(shop: Shop, rate: int) -> None:
 
 def replay(run: BackfillRun, watch: Onlooker) -> ReplayEnd:
     with run.lease() as lease:
-        return run.replay(lease, watch)
+        return run.replay(lease, watch).end
 
 
 @pytest.mark.long

@@ -49,15 +49,16 @@ from anabranch.plan.submission import submit, submit_once
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
 from anabranch.replay.limits import Limits
-from anabranch.replay.replayer import Clock, ReplayEnd, RunObserver
+from anabranch.replay.replayer import Clock, RunObserver
 from anabranch.replay.run import ReplayRun
+from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.replay.superseded import superseded_leaves_nothing
 from anabranch.runs.heads import Head
 from anabranch.runs.lease_holder import holder_name, take_run_lease
 from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
-from anabranch.validate.report import Report
+from anabranch.validate.accepted import Validation
 from anabranch.validate.run import ValidationRun
 
 if TYPE_CHECKING:
@@ -155,13 +156,13 @@ class BackfillRun:
     def staged(self, staging: Staging) -> Sequence[StagedSlice]:
         return self.target.staged_slices(staging.name, self.plan.staging_base)
 
-    def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd:
+    def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet, after drift, limits and gates are checked."""
         return self._replay_run(lease, watch)()
 
-    def validate(self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Report:
+    def validate(self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Validation:
         """Judge staging as it is now, put the verdict on record, and file the report."""
-        return self._validation_run(lease)(now, phase)
+        return self._validation_run(lease)(staged_run(lease, self.plan, self.target), now, phase)
 
     def rehearse_rollback(self, lease: RunLease, say: Callable[[str], object] = lambda _: None) -> None:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
@@ -178,7 +179,7 @@ class BackfillRun:
             require_within_limits=lambda: self._limits(lease).require_for_promotion(),
             approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
             catch_up=lambda slices: self._replay_run(lease, watch).catch_up(slices),
-            validate=lambda: self.validate(lease, now, watch.phase),
+            validate=lambda staged: self._validation_run(lease)(staged, now, watch.phase),
             clock=time.time,
         )()
 

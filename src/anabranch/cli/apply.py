@@ -78,7 +78,7 @@ def continue_run(backfill: BackfillRun, output: Format) -> None:
     """Replay the missing slices, validate, and print the next command."""
     from anabranch.cli.run_progress import run_progress
     from anabranch.gates.measure import READS
-    from anabranch.replay.replayer import ReplayEnd
+    from anabranch.replay.staged import StoppedReplay
     from anabranch.runs.states import State
     from anabranch.validate.report import Verdict
 
@@ -91,9 +91,9 @@ def continue_run(backfill: BackfillRun, output: Format) -> None:
             backfill.gates.measure(say, READS)
             watch = run_progress(variants * sum(slice_.width for slice_ in backfill.plan.slices), backfill.lag)
             with watch.shown():
-                end = backfill.replay(lease, watch)
-            if end is not ReplayEnd.STAGED:
-                _stopped(backfill, end, output)
+                replayed = backfill.replay(lease, watch)
+            if isinstance(replayed, StoppedReplay):
+                _stopped(backfill, replayed.end, output)
         report = _validated(backfill, lease)
         if report.verdict is Verdict.ACCEPTED:
             backfill.rehearse_rollback(lease, say)
@@ -137,7 +137,7 @@ def _validated(backfill: BackfillRun, lease: RunLease) -> Report:
 
     with phases() as phase:
         phase(f"validating run {backfill.run_id}")
-        return backfill.validate(lease, datetime.now(timezone.utc), phase)
+        return backfill.validate(lease, datetime.now(timezone.utc), phase).report
 
 
 def _stopped(backfill: BackfillRun, end: ReplayEnd, output: Format) -> None:

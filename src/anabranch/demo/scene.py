@@ -90,7 +90,7 @@ def replay_and_validate(backfill: BackfillRun, narrator: Narrator, words: str) -
         with narrator.step(words):
             backfill.replay(lease, SceneObserver(narrator))
         with narrator.step("Validate staging."):
-            report = backfill.validate(lease, now())
+            report = backfill.validate(lease, now()).report
     if report.verdict is not Verdict.ACCEPTED:
         raise StoryError(f"validation rejected: {[result.check for result in report.failed]}")
     return report

@@ -15,13 +15,13 @@ from anabranch.promote.commit import Act, already_done
 from anabranch.promote.ports import PromotionTarget
 from anabranch.promote.promotion import ApprovedRun, Promotion, StagingBehindLiveError
 from anabranch.replay.ledger import CATCH_UP
+from anabranch.replay.staged import StagedRun
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
-from anabranch.validate.accepted import ever_accepted
-from anabranch.validate.report import Report, require_accepted
+from anabranch.validate.accepted import Validation, ever_accepted, require_accepted
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
@@ -60,9 +60,9 @@ class PromotionRun:
     """Raises if the contract's deadline or budget forbids a promotion now."""
     approve: Callable[[Staging], ApprovedRun]
     """The run as validated and approved. Raises if either is missing."""
-    catch_up: Callable[[Sequence[Slice]], None]
+    catch_up: Callable[[Sequence[Slice]], StagedRun]
     """Replays slices into staging. Raises CatchUpStoppedError if it was paused or cancelled."""
-    validate: Callable[[], Report]
+    validate: Callable[[StagedRun], Validation]
     clock: Callable[[], float]
     """Seconds since 1970."""
 
@@ -138,15 +138,17 @@ class PromotionRun:
             # The first round may take long. After it there is little left, and live can wait for that.
             self.target.request_live_pause(self.lease.run_id, round(self.clock()) + LIVE_PAUSE_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
-        self.catch_up(slices)
-        require_accepted(self.validate())
+        self._validate(self.catch_up(slices))
         return len(slices)
 
     def _finish_catching_up(self) -> None:
         """Go on if an earlier promotion ended while it caught up: staging is longer than what was validated."""
         if self.lease.run.state in _CATCHING_UP and ever_accepted(self.lease.reader, self.lease.run_id):
-            self.catch_up(())
-            require_accepted(self.validate())
+            self._validate(self.catch_up(()))
+
+    def _validate(self, staged: StagedRun) -> None:
+        """Raises ValidationRejectedError."""
+        require_accepted(self.lease.run_id, self.validate(staged))
 
     def _staging(self) -> Staging:
         return take_staging(self.lease, self.plan, self.target)

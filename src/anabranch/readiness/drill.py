@@ -135,14 +135,14 @@ class Drill(Generic[Run]):
         marks = [self.clock()]
         with run.lease() as lease:
             try:
-                if run.replay(lease, watch) is not ReplayEnd.STAGED:
+                if run.replay(lease, watch).end is not ReplayEnd.STAGED:
                     raise DrillStoppedError(
                         f"The drill of {self.loaded.name} was interrupted.",
                         state="Production unchanged. Staging is removed.",
                         command=f"anabranch drill {self.loaded.name}",
                     )
                 marks.append(self.clock())
-                report = run.validate(lease, now)
+                report = run.validate(lease, now).report
                 marks.append(self.clock())
             finally:
                 record = _close(run, lease)

@@ -21,12 +21,13 @@ from anabranch.plan.target_range import PartitionRange, TimeAxis
 from anabranch.readiness.incident import Archive
 from anabranch.readiness.readers import Readers
 from anabranch.readiness.retention import TopicVerdict
-from anabranch.replay.replayer import ReplayEnd, RunObserver, SliceWriter
+from anabranch.replay.replayer import RunObserver, SliceWriter
+from anabranch.replay.staged import StagedRun, StoppedReplay
 from anabranch.replay.staging import Staging
 from anabranch.runs.heads import Head
 from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
-from anabranch.validate.report import Report
+from anabranch.validate.accepted import Validation
 
 
 class LivePositions(Protocol):
@@ -180,9 +181,9 @@ class DrillRun(Protocol):
     def lease(self) -> AbstractContextManager[RunLease]:
         """Raises if a living process holds the run."""
 
-    def replay(self, lease: RunLease, watch: RunObserver) -> ReplayEnd: ...
+    def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay: ...
 
-    def validate(self, lease: RunLease, now: datetime) -> Report: ...
+    def validate(self, lease: RunLease, now: datetime) -> Validation: ...
 
     def close(self, lease: RunLease, now: datetime) -> Mapping[str, Any]:
         """Write the closure record and remove staging."""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError, ExitCode
+from anabranch.gates.cleared import ClearedPlan
 from anabranch.plan.drift import InputObserver
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
@@ -30,6 +31,7 @@ from anabranch.replay.pacing import Pacing
 from anabranch.replay.ports import CheckpointCopier, IsolationObserver, ReplayEngine, ReplayGates
 from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
 from anabranch.replay.service_watch import ServiceWatch
+from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
 from anabranch.replay.staging import Staging, StagingTarget, take_staging
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
@@ -59,7 +61,7 @@ class ReplayRun:
     pacing: Callable[[], AbstractContextManager[Pacing]]
     """Limits and brakes of one replay, entered for as long as it reads: what they set up is removed at the exit."""
 
-    def __call__(self) -> ReplayEnd:
+    def __call__(self) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet.
 
         If drift, limits or gates refuse, no staging was created, the engine was not started and no user code loaded.
@@ -67,13 +69,14 @@ class ReplayRun:
         steps = steps_for(self.plan, "replay")
         slices = slice_steps(steps)
         guard = self._guard(slices)
+        cleared: ClearedPlan | None = None
         variants: list[ReplayVariant] = []
         writers: dict[str, SliceWriter] = {}
         with ExitStack() as preparing:
             for step in steps:
                 match step:
                     case PassGates():
-                        self._pass_gates(step, guard)
+                        cleared = self._pass_gates(step, guard)
                     case RecordIsolation():
                         self._record_isolation(step)
                         self.engine.start(self.observer.phase)
@@ -93,10 +96,12 @@ class ReplayRun:
                         break
                     case _:
                         raise AssertionError(f"step {step.name} is not one of the replay")
+        if cleared is None:
+            raise AssertionError(f"the plan of run {self.lease.run_id} has no step that passes its gates")
         with self.pacing() as pacing:
-            return self._replayer(variants, guard, self.limits(), pacing)(slices)
+            return self._ended(self._replayer(cleared.plan, variants, guard, self.limits(), pacing)(slices))
 
-    def catch_up(self, missed: Sequence[Slice]) -> None:
+    def catch_up(self, missed: Sequence[Slice]) -> StagedRun:
         """Replay slices of what live committed after the base, by the corrected code only; a control has no part.
 
         Raises CatchUpStoppedError if the replay was paused or cancelled. Schedule and budget were checked when the
@@ -111,27 +116,35 @@ class ReplayRun:
         with _prepared([writer], slices):
             variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
         with self.pacing() as pacing:
-            end = self._replayer([variant], guard, lambda: None, pacing)(slices)
-        if end is not ReplayEnd.STAGED:
-            raise CatchUpStoppedError(
-                f"Run {self.lease.run_id} was {end.value} while it caught up with live; it was not promoted.",
-                state=f"{self.plan.target.table} is unchanged by run {self.lease.run_id}; staging is kept.",
-                command=f"anabranch {'promote' if end is ReplayEnd.PAUSED else 'close'} {self.lease.run_id}",
-                run=self.lease.run_id,
-                end=end.value,
-            )
+            ended = self._ended(self._replayer(self.plan, [variant], guard, lambda: None, pacing)(slices))
+        match ended:
+            case StagedRun():
+                return ended
+            case StoppedReplay(run, end):
+                raise CatchUpStoppedError(
+                    f"Run {run} was {end.value} while it caught up with live; it was not promoted.",
+                    state=f"{self.plan.target.table} is unchanged by run {run}; staging is kept.",
+                    command=f"anabranch {'promote' if end is ReplayEnd.PAUSED else 'close'} {run}",
+                    run=run,
+                    end=end.value,
+                )
+
+    def _ended(self, end: ReplayEnd) -> StagedRun | StoppedReplay:
+        if end is ReplayEnd.STAGED:
+            return staged_run(self.lease, self.plan, self.target)
+        return StoppedReplay(self.lease.run_id, end)
 
     def _writers(self) -> Mapping[str, SliceWriter]:
         """By the name of their steps."""
         own = {ReplaySlice.name: self.engine.writer(self.observer.notice)}
         return own if self.plan.control is None else {**own, ControlSlice.name: self.engine.control_writer()}
 
-    def _pass_gates(self, step: PassGates, guard: DriftGuard) -> None:
+    def _pass_gates(self, step: PassGates, guard: DriftGuard) -> ClearedPlan:
         self.observer.phase("checking drift, limits and gates")
         with self.lease.performing(step.name):
             guard.check()
             self.limits().require_open()
-            self.gates().clear_for_replay()
+            return self.gates().clear_for_replay()
 
     def _record_isolation(self, step: RecordIsolation) -> None:
         """Once, before the first record is read: the isolation certificate compares the end of the run with it."""
@@ -159,6 +172,7 @@ class ReplayRun:
 
     def _replayer(
         self,
+        plan: Plan,
         variants: Sequence[ReplayVariant],
         guard: DriftGuard,
         limits: Callable[[], ReplayEnd | None],
@@ -166,7 +180,7 @@ class ReplayRun:
     ) -> Replayer:
         return Replayer(
             self.lease,
-            self.plan,
+            plan,
             self.target,
             tuple(variants),
             guard,

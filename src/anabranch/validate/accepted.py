@@ -1,4 +1,4 @@
-"""What validation has said of a run, from its journal."""
+"""What validation says of a run: accepted, or rejected; now, or by the run's journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from anabranch.plan.plan import Plan
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.store import RunReader
-from anabranch.validate.report import Verdict
+from anabranch.validate.report import Report, Verdict
+from anabranch.validate.result import Result
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,56 @@ class AcceptedRun:
 
     plan: Plan
     head: Head
+
+
+@dataclass(frozen=True)
+class RejectedRun:
+    """A plan, and the staging head that validation rejected."""
+
+    plan: Plan
+    head: Head
+    failed: tuple[Result, ...]
+    """The failed checks."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What validation returns. Promotion takes an AcceptedRun alone."""
+
+    judged: AcceptedRun | RejectedRun
+    report: Report
+
+    @classmethod
+    def of(cls, plan: Plan, report: Report) -> Validation:
+        if report.failed:
+            return cls(RejectedRun(plan, report.staging, report.failed), report)
+        return cls(AcceptedRun(plan, report.staging), report)
+
+    @property
+    def accepted(self) -> bool:
+        return isinstance(self.judged, AcceptedRun)
+
+
+class ValidationRejectedError(AnabranchError):
+    code = "validate.rejected"
+    exit_code = ExitCode.REFUSED
+
+
+def require_accepted(run: str, validation: Validation) -> AcceptedRun:
+    """The accepted run. Raises ValidationRejectedError, naming the failed checks, if it was rejected."""
+    match validation.judged:
+        case AcceptedRun():
+            return validation.judged
+        case RejectedRun(plan, head, failed):
+            checks = "; ".join(f"{each.check}: expected {each.expected}, found {each.found}" for each in failed)
+            raise ValidationRejectedError(
+                f"Validation rejected staging snapshot {head} of run {run} after it caught up with live. {checks}.",
+                state=f"Table {plan.target.table} unchanged by run {run}. Staging is kept; the run is rejected.",
+                command=f"anabranch describe {run}",
+                run=run,
+                staging=head,
+                failed=[each.check for each in failed],
+            )
 
 
 def verdicts(reader: RunReader, run_id: str) -> list[Mapping[str, object]]:

@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from anabranch.errors import AnabranchError, ExitCode
 from anabranch.plan.target_range import TargetPart
 from anabranch.replay.ledger import Account
 from anabranch.runs.canonical import instant_text
@@ -146,25 +145,3 @@ def _control(charges: DiffAttribution, code: str | None) -> dict[str, Any]:
         "counted": "keys" if charges.paired else "rows",
         **asdict(charges.total),
     }
-
-
-class ValidationRejectedError(AnabranchError):
-    code = "validate.rejected"
-    exit_code = ExitCode.REFUSED
-
-
-def require_accepted(report: Report) -> None:
-    """Raise ValidationRejectedError, naming the failed checks, unless the verdict is accepted."""
-    failed = report.failed
-    if not failed:
-        return
-    checks = "; ".join(f"{result.check}: expected {result.expected}, found {result.found}" for result in failed)
-    raise ValidationRejectedError(
-        f"Validation rejected staging snapshot {report.staging} of run {report.run} "
-        f"after it caught up with live. {checks}.",
-        state=f"Table {report.table} unchanged by run {report.run}. Staging is kept; the run is rejected.",
-        command=f"anabranch describe {report.run}",
-        run=report.run,
-        staging=report.staging,
-        failed=[result.check for result in failed],
-    )

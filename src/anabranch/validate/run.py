@@ -12,13 +12,15 @@ from anabranch.crashpoints import reach
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.replay.ledger import CATCH_UP, SliceAccount
+from anabranch.replay.staged import StagedRun
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event
+from anabranch.validate.accepted import Validation
 from anabranch.validate.attribution import ControlStaging
 from anabranch.validate.ports import ReportFiler, StagingMeasurer
-from anabranch.validate.report import Report, Verdict
+from anabranch.validate.report import Verdict
 from anabranch.validate.verdict import reach_verdict
 
 
@@ -35,10 +37,10 @@ class ValidationRun:
     require_same_checks: Callable[[], None]
     """Raises DriftError if the pipeline or a file of a check is not as the plan pins it."""
 
-    def __call__(self, now: datetime, phase: Callable[[str], None]) -> Report:
+    def __call__(self, staged: StagedRun, now: datetime, phase: Callable[[str], None]) -> Validation:
         """Judge staging as it is now. The checks' files are compared with the plan before measuring and after."""
         self.require_same_checks()
-        staging = take_staging(self.lease, self.plan, self.target)
+        staging = staged.staging
         run_id = self.lease.run_id
         self.lease.abandon_intents("validate", "its process ended")
         intent = f"{run_id}-validate-{self.lease.number('validate')}"
@@ -54,7 +56,7 @@ class ValidationRun:
         details = {"staging": staging.head, "verdict": report.verdict.value, "digest": report.digest.text}
         self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         self.lease.transition(Event.ACCEPT if report.verdict is Verdict.ACCEPTED else Event.REJECT, details)
-        return report
+        return Validation.of(self.plan, report)
 
     def _control(self, staging: Staging) -> ControlStaging | None:
         """The control's rows, and staging before it caught up with live: both of the plan's own offsets."""
