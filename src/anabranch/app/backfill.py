@@ -27,6 +27,7 @@ from anabranch.app.measurer import SparkMeasurer
 from anabranch.app.pacing import replay_pacing
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.replay_holds import replay_holds
 from anabranch.app.services import replay_services
 from anabranch.app.slice_writers import run_folder, stream_folder, stream_place
 from anabranch.app.targets import BackfillTarget, backfill_target
@@ -45,15 +46,18 @@ from anabranch.plan.drift import Stage, drift_at, drift_of_files
 from anabranch.plan.drift_errors import require_no_drift
 from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.request import with_control
+from anabranch.plan.slices import Slice
 from anabranch.plan.submission import submit, submit_once
 from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
+from anabranch.replay.allowance import RateSource
 from anabranch.replay.limits import Limits
 from anabranch.replay.replayer import Clock, RunObserver
 from anabranch.replay.run import ReplayRun
 from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
 from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.replay.superseded import superseded_leaves_nothing
+from anabranch.replay.turn import Turn
 from anabranch.runs.heads import Head
 from anabranch.runs.lease_holder import holder_name, take_run_lease
 from anabranch.runs.run import Run
@@ -157,8 +161,10 @@ class BackfillRun:
         return self.target.staged_slices(staging.name, self.plan.staging_base)
 
     def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay:
-        """Replay the slices that are not in staging yet, after drift, limits and gates are checked."""
-        return self._replay_run(lease, watch)()
+        """Replay the slices that are not in staging yet, in its turn and after drift, limits and gates are checked."""
+        with replay_holds(self.project_context, self.store, lease) as holds:
+            stopped = Turn(lease, holds, watch, time.sleep)() if holds else None
+            return stopped or self._replay_run(lease, watch, holds)()
 
     def validate(self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Validation:
         """Judge staging as it is now, put the verdict on record, and file the report."""
@@ -178,12 +184,16 @@ class BackfillRun:
             require_no_drift=self._require_no_drift,
             require_within_limits=lambda: self._limits(lease).require_for_promotion(),
             approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
-            catch_up=lambda slices: self._replay_run(lease, watch).catch_up(slices),
+            catch_up=lambda slices: self._catch_up(lease, watch, slices),
             validate=lambda staged: self._validation_run(lease)(staged, now, watch.phase),
             clock=time.time,
         )()
 
-    def _replay_run(self, lease: RunLease, watch: RunObserver) -> ReplayRun:
+    def _catch_up(self, lease: RunLease, watch: RunObserver, slices: Sequence[Slice]) -> StagedRun:
+        with replay_holds(self.project_context, self.store, lease) as holds:
+            return self._replay_run(lease, watch, holds).catch_up(slices)
+
+    def _replay_run(self, lease: RunLease, watch: RunObserver, holds: Sequence[RateSource]) -> ReplayRun:
         client_id = f"{REPLAY_PREFIX}-{self.run_id}"
         table = self.plan.target.table
         return ReplayRun(
@@ -203,7 +213,7 @@ class BackfillRun:
                 self.project_context, lease, watch, table, client_id, self._engine.cancel_jobs
             ),
             clock=Clock(time.monotonic, time.sleep),
-            pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch),
+            pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch, holds),
         )
 
     def _validation_run(self, lease: RunLease) -> ValidationRun:

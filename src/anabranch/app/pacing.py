@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
-from anabranch.replay.allowance import Allowance
+from anabranch.replay.allowance import Allowance, RateSource
 from anabranch.replay.pacing import Pacing, record_change
 from anabranch.replay.replayer import RunObserver
 from anabranch.runs.run_lease import RunLease
@@ -21,10 +21,14 @@ def replay_pacing(
     plan: Plan,  # noqa: ARG001
     pipeline: Pipeline,  # noqa: ARG001
     observer: RunObserver,
+    holds: Sequence[RateSource] = (),
 ) -> Iterator[Pacing]:
-    """The limits and brakes of one replay. What they set up at the brokers is removed at the exit."""
+    """The limits and brakes of one replay. What they set up at the brokers is removed at the exit.
+
+    `holds` are the sources that could already hold the run before it started.
+    """
 
     def changed(allowance: Allowance) -> None:
         record_change(lease, observer.notice, allowance)
 
-    yield Pacing(sources=(), brakes=(), changed=changed)
+    yield Pacing(sources=tuple(holds), brakes=(), changed=changed)

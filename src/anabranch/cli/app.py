@@ -130,6 +130,10 @@ app.command()(advise)
 app.add_typer(retention)
 app.add_typer(drill)
 
+from anabranch.cli.queue import queue  # noqa: E402
+
+app.add_typer(queue)
+
 from anabranch.cli.demo import demo  # noqa: E402
 
 app.command()(demo)

@@ -56,6 +56,8 @@ def status(
         console.print(f"process   {document['holder'] or 'none'}", markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
+        if document["queue"]:
+            console.print(f"budget    {document['queue']['why']}", markup=False)
         for each in document["silent"]:
             limit = f"; the run pauses at {each['pauses_at'][:19]}Z" if each["pauses_at"] else ""
             line = f"waits for {each['service']}, which has not answered since {each['since'][:19]}Z{limit}"
@@ -159,6 +161,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from datetime import datetime, timezone
 
     from anabranch.app.approval import approval_document
+    from anabranch.app.replay_queue import queue_entry
     from anabranch.replay.service_reports import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
@@ -173,6 +176,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         "slices": {"planned": len(backfill.plan.slices), "done": done},
         "epoch": run.epoch,
         "holder": lease.holder,
+        "queue": queue_entry(backfill.project_context, backfill.store, run.id),
         "silent": silent_services(records, lease),
         "paused_by": paused_by_outage(records, run.state),
         "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),

@@ -16,9 +16,9 @@ from anabranch.project.scalars import plain_scalar
 PREFIX = "ANABRANCH_"
 CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
 RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
-SECTIONS = tuple(ContextSettings.model_fields)
-FILE_ONLY = frozenset({"approval", "gates", "roles"})
-"""Sections that only the file can set, so that a change to approvals or gates shows in version control."""
+SECTIONS = tuple(to_camel(name) for name in ContextSettings.model_fields)
+FILE_ONLY = frozenset({"approval", "gates", "replayBudget", "roles"})
+"""Sections that only the file can set, so that a change to approvals, gates or the budget shows in version control."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from anabranch.project.sections.gates import GateSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
 from anabranch.project.sections.outage import OutageSettings
+from anabranch.project.sections.replay_budget import ReplayBudgetSettings
 from anabranch.project.sections.spark import SparkSettings
 from anabranch.project.sections.topic_classes import TopicClasses
 
@@ -50,6 +51,12 @@ class ContextSettings(Part):
         default=OutageSettings(),
         description="How long a replay waits for a service that does not respond.",
         examples=[{"pauseAfter": "15m"}],
+    )
+    replay_budget: ReplayBudgetSettings | None = Field(
+        default=None,
+        description="What all replays of the context may read together, and how many run at once; if left out, neither "
+        "is limited.",
+        examples=[{"bytesPerSecond": "50MiB", "runs": 2}],
     )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 
@@ -30,8 +30,14 @@ class RateSource(Protocol):
 
 
 def lowest(allowances: Iterable[Allowance]) -> Allowance:
-    """The allowance that counts: a pause before any rate, then the lowest rate; the first of equals."""
-    return min(allowances, key=_freedom, default=UNLIMITED)
+    """The allowance that counts: a pause before any rate, then the lowest rate; the first of equals.
+
+    With a pause the lowest rate of all still holds for the slice in flight.
+    """
+    every = tuple(allowances)
+    counts = min(every, key=_freedom, default=UNLIMITED)
+    rate = min((each.bytes_per_second for each in every if each.bytes_per_second is not None), default=None)
+    return counts if counts.bytes_per_second == rate else replace(counts, bytes_per_second=rate)
 
 
 def _freedom(allowance: Allowance) -> tuple[bool, bool, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
@@ -32,15 +32,31 @@ class Pacing:
     _last: Allowance | None = None
     _lock: Lock = field(default_factory=Lock)
 
-    def heed(self, own: Allowance) -> Allowance:
-        """The allowance that applies now: the lowest of all sources and `own`, which the contract and operators set."""
-        allowance = lowest([own, *(source.allowance() for source in self.sources)])
+    def heed(
+        self,
+        own: Allowance,
+        hold: Callable[[Allowance], None] = lambda _: None,
+        exempt: Collection[str] = (),
+    ) -> Allowance:
+        """The allowance that applies now: the lowest of all sources and `own`, which the contract and operators set.
+
+        `hold` is called like a brake. Sources named in `exempt` don't count. A change that could not be noted is noted
+        again by the next call: the limit itself holds already.
+        """
+        asked = [source.allowance() for source in self.sources]
+        allowance = lowest([own, *(each for each in asked if each.source not in exempt)])
+        hold(allowance)
         for brake in self.brakes:
             brake.apply(allowance)
         with self._lock:
-            is_new, self._last = self._last is None or _differs(self._last, allowance), allowance
-        if is_new:
-            self.changed(allowance)
+            former, self._last = self._last, allowance
+        if former is None or _differs(former, allowance):
+            try:
+                self.changed(allowance)
+            except BaseException:
+                with self._lock:
+                    self._last = None
+                raise
         return allowance
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -158,6 +159,8 @@ class Replayer:
     """Kafka, the catalog and the control database, watched while slices are replayed."""
     pacing: Pacing = field(default_factory=Pacing)
     """The limits besides those of the contract and the operators, and the brakes besides the writers' own."""
+    _latest: deque[Controls] = field(default_factory=partial(deque, maxlen=1))
+    """What operators asked for when the control database last answered."""
 
     def __call__(self, steps: Sequence[SliceStep]) -> ReplayEnd:
         """Execute `steps` in order, except those whose slice is in its staging branch already.
@@ -216,7 +219,8 @@ class Replayer:
             return end
         if attempt == 1 or slice_.id not in self._settled(variant):
             self.guard.check()
-            with polled(partial(self._look, variant, slice_), POLL_SECONDS):
+            # Two threads: where the control database is silent, limits that need it not still hold for this slice.
+            with polled(self._controls, POLL_SECONDS), polled(partial(self._look, variant, slice_), POLL_SECONDS):
                 self._one(variant, slice_, following, attempt)
         return None
 
@@ -283,15 +287,19 @@ class Replayer:
 
     def _look(self, variant: ReplayVariant, slice_: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
+        self._hold_to(self._latest[-1] if self._latest else self._controls())
         self.watch.slice_progress(slice_, variant.writer.progress(slice_))
-        self._heed_rate()
 
     def _heed_rate(self) -> Allowance:
         """The allowance that applies now, after every writer and brake was held to it."""
-        allowance = self.pacing.heed(self._controls().allowance)
-        for variant in self.variants:
-            variant.writer.limit(allowance.bytes_per_second)
-        return allowance
+        return self._hold_to(self._controls())
+
+    def _hold_to(self, controls: Controls) -> Allowance:
+        def limit(allowance: Allowance) -> None:
+            for variant in self.variants:
+                variant.writer.limit(allowance.bytes_per_second)
+
+        return self.pacing.heed(controls.allowance, limit)
 
     def _prefetch(
         self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
@@ -347,4 +355,6 @@ class Replayer:
             self.clock.sleep(POLL_SECONDS)
 
     def _controls(self) -> Controls:
-        return read_controls(self.lease.reader.audit(run_id=self.lease.run_id), self.bytes_per_second)
+        controls = read_controls(self.lease.reader.audit(run_id=self.lease.run_id), self.bytes_per_second)
+        self._latest.append(controls)
+        return controls

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.replay.pacing import Pacing, words_of
 
@@ -61,3 +63,27 @@ def test_only_changes_of_source_rate_or_pause_are_noted() -> None:
 def test_a_line_for_people_names_source_rate_and_reason() -> None:
     assert words_of(GOVERNOR) == "governor: 5.0 MB/s; live lag 41 s, target 10 s"
     assert words_of(replace(GOVERNOR, paused=True)) == "governor: no slice begins; live lag 41 s, target 10 s"
+
+
+def test_every_hold_is_in_force_before_a_change_is_noted_and_a_failed_note_is_repeated() -> None:
+    """The note goes to a database, which may be silent; the limit must not wait for it."""
+    held: list[Allowance] = []
+    noted: list[Allowance] = []
+
+    def note(allowance: Allowance) -> None:
+        assert held[-1] is allowance
+        noted.append(allowance)
+        if len(noted) == 1:
+            raise ConnectionError
+
+    pacing = Pacing([Source(lambda: GOVERNOR)], changed=note)
+    with pytest.raises(ConnectionError):
+        pacing.heed(CONTRACT, held.append)
+    pacing.heed(CONTRACT, held.append)
+    pacing.heed(CONTRACT, held.append)
+    assert (len(held), len(noted)) == (3, 2)
+
+
+def test_an_exempted_source_does_not_count() -> None:
+    pacing = Pacing([Source(lambda: GOVERNOR)])
+    assert pacing.heed(CONTRACT, exempt=("governor",)) is CONTRACT

@@ -21,7 +21,7 @@ from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeA
 from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.ledger import Account
-from anabranch.replay.pacing import Pacing
+from anabranch.replay.pacing import Pacing, record_change
 from anabranch.replay.replayer import (
     AHEAD,
     Clock,
@@ -404,6 +404,39 @@ def test_a_paused_run_can_be_cancelled(scene: Scene) -> None:
     scene.replayer = replace(scene.replayer, clock=cancel)
     assert scene() is ReplayEnd.CANCELLED
     assert (scene.state, scene.staged) == (State.CANCELLED, IDS[:1])
+
+
+def test_a_limit_holds_inside_a_slice_also_while_the_control_database_is_silent(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The share of a budget runs out then, and reading has to stop although nothing can be asked or noted."""
+    now = Allowance("budget", "a share", 1000)
+
+    class Source:
+        def allowance(self) -> Allowance:
+            return now
+
+    def silent(*_: object, **__: object) -> None:
+        raise BrokenError("no answer", state="as before", hint="wait")
+
+    def go_silent() -> None:
+        nonlocal now
+        with monkeypatch.context() as patched:
+            patched.setattr(type(scene.store.reader), "audit", silent)
+            patched.setattr(type(scene.store.writer), "note_pace", silent)
+            now = Allowance("budget", "not confirmed", 1, paused=True)
+            deadline = time.monotonic() + 30
+            while scene.writer.rates[-1] != 1 and time.monotonic() < deadline:
+                time.sleep(0.05)
+        seen.append(scene.writer.rates[-1])
+        now = UNLIMITED
+
+    seen: list[int | None] = []
+    scene.writer.upon[IDS[1]] = go_silent
+    pacing = Pacing([Source()], changed=lambda allowance: record_change(scene.lease, lambda _: None, allowance))
+    scene.replayer = replace(scene.replayer, pacing=pacing)
+    assert scene() is ReplayEnd.STAGED
+    assert seen == [1]
 
 
 def test_starting_again_answers_a_pause_that_was_asked_for_before(scene: Scene) -> None:

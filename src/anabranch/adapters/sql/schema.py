@@ -112,3 +112,35 @@ pace = Table(
     Column("at", Text, nullable=False),
     Column("details", Text, nullable=False),
 )
+
+replay_budget = Table(
+    "replay_budget",
+    metadata,
+    # One row for each run that replays within the budget or waits for its turn; without a heartbeat it is deleted.
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("context", Text, nullable=False),
+    # The budget as the run's process has it configured: where processes differ, the lowest counts.
+    Column("bytes_per_second", BigInteger, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("deadline", Text),
+    Column("cap", BigInteger),
+    Column("wants", Integer, nullable=False),
+    Column("exempt", Integer, nullable=False),
+    Column("admitted", Integer, nullable=False),
+    Column("granted", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("joined_at", Text, nullable=False),
+    Column("expires_at", Text, nullable=False),
+)
+
+replay_holds = Table(
+    "replay_holds",
+    metadata,
+    # One row for each context whose replays are all held by `anabranch pause --all`.
+    Column("context", Text, primary_key=True),
+    Column("actor", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)

@@ -137,9 +137,14 @@ class SqlRunWriter:
             return chain.append(connection, now, actor=actor, action=action, run_id=run_id, details=details)
 
     def _now(self, connection: Connection) -> datetime:
-        if self.clock is not None:
-            return self.clock()
-        if connection.dialect.name == "postgresql":
-            now: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-            return now
-        return datetime.now(timezone.utc)
+        return database_time(connection, self.clock)
+
+
+def database_time(connection: Connection, clock: Clock | None = None) -> datetime:
+    """The time by `clock`; without one PostgreSQL's, or for a SQLite file that of its machine."""
+    if clock is not None:
+        return clock()
+    if connection.dialect.name == "postgresql":
+        now: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return now
+    return datetime.now(timezone.utc)

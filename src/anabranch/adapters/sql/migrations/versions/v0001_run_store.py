@@ -1,4 +1,4 @@
-"""The run store: runs and their ranges, leases, the journal, the audit chain, the pace of replays.
+"""The run store: runs and their ranges, leases, the journal, the audit chain, the pace of replays, their budget.
 
 It does not import the tables of the code: a migration must not change after it was released.
 """
@@ -19,6 +19,7 @@ def upgrade() -> None:
     _leases_and_journal()
     _audit()
     _pace()
+    _budget()
     if op.get_bind().dialect.name == "postgresql":
         _guards_on_postgresql()
     else:
@@ -121,6 +122,34 @@ def _pace() -> None:
         sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), primary_key=True),
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("details", sa.Text, nullable=False),
+    )
+
+
+def _budget() -> None:
+    op.create_table(
+        "replay_budget",
+        sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), primary_key=True),
+        sa.Column("epoch", sa.BigInteger, nullable=False),
+        sa.Column("context", sa.Text, nullable=False),
+        sa.Column("bytes_per_second", sa.BigInteger, nullable=False),
+        sa.Column("runs", sa.BigInteger, nullable=False),
+        sa.Column("priority", sa.Integer, nullable=False),
+        sa.Column("deadline", sa.Text),
+        sa.Column("cap", sa.BigInteger),
+        sa.Column("wants", sa.Integer, nullable=False),
+        sa.Column("exempt", sa.Integer, nullable=False),
+        sa.Column("admitted", sa.Integer, nullable=False),
+        sa.Column("granted", sa.BigInteger, nullable=False),
+        sa.Column("held", sa.BigInteger, nullable=False),
+        sa.Column("joined_at", sa.Text, nullable=False),
+        sa.Column("expires_at", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "replay_holds",
+        sa.Column("context", sa.Text, primary_key=True),
+        sa.Column("actor", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("at", sa.Text, nullable=False),
     )
 
 

@@ -1,0 +1,45 @@
+"""What may hold a run before it starts and between slices, built from the project's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from anabranch.adapters.sql.budget import SqlBudgetBoard
+from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.app.project_context import ProjectContext
+from anabranch.replay.allowance import RateSource
+from anabranch.replay.budget_board import BudgetBoard, Heartbeat
+from anabranch.replay.budget_claim import RunClaim, contract_schedule
+from anabranch.replay.budget_member import BudgetMember
+from anabranch.replay.budget_shares import Budget
+from anabranch.runs.run_lease import RunLease
+
+
+@contextmanager
+def replay_holds(
+    project_context: ProjectContext, store: SqlRunStore, lease: RunLease
+) -> Iterator[Sequence[RateSource]]:
+    """The sources, each at work until the exit."""
+    with ExitStack() as working:
+        sources: list[RateSource] = []
+        budget = configured_budget(project_context)
+        if budget is not None:
+            sources.append(working.enter_context(_member(project_context, store, lease, budget)))
+        yield sources
+
+
+def configured_budget(project_context: ProjectContext) -> Budget | None:
+    settings = project_context.loaded.settings.replay_budget
+    return None if settings is None else Budget(settings.bytes_per_second, settings.runs)
+
+
+def budget_board(store: SqlRunStore) -> BudgetBoard:
+    return SqlBudgetBoard(store.engine, store.writer.clock)
+
+
+def _member(project_context: ProjectContext, store: SqlRunStore, lease: RunLease, budget: Budget) -> BudgetMember:
+    schedule = contract_schedule(lease)
+    deadline = None if schedule is None else schedule.deadline
+    beat = Heartbeat(lease.run_id, lease.epoch, project_context.loaded.context, budget, deadline)
+    return BudgetMember(budget_board(store), beat, RunClaim(lease))
