@@ -163,7 +163,7 @@ class BackfillRun:
     def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet, in its turn and after drift, limits and gates are checked."""
         with replay_holds(self.project_context, self.store, lease) as holds:
-            stopped = Turn(lease, holds, watch, time.sleep)() if holds else None
+            stopped = Turn(lease, holds, watch, time.sleep)()
             return stopped or self._replay_run(lease, watch, holds)()
 
     def validate(self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Validation:

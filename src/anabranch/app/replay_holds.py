@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from anabranch.adapters.sql.budget import SqlBudgetBoard
+from anabranch.adapters.sql.pause_switch import SqlPauseSwitch
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.project_context import ProjectContext
 from anabranch.replay.allowance import RateSource
@@ -13,6 +14,7 @@ from anabranch.replay.budget_board import BudgetBoard, Heartbeat
 from anabranch.replay.budget_claim import RunClaim, contract_schedule
 from anabranch.replay.budget_member import BudgetMember
 from anabranch.replay.budget_shares import Budget
+from anabranch.replay.pause_all import PauseSwitch, pause_all_source
 from anabranch.runs.run_lease import RunLease
 
 
@@ -23,6 +25,8 @@ def replay_holds(
     """The sources, each at work until the exit."""
     with ExitStack() as working:
         sources: list[RateSource] = []
+        paused = pause_all_source(pause_switch(store), project_context.loaded.context)
+        sources.append(working.enter_context(paused))
         budget = configured_budget(project_context)
         if budget is not None:
             sources.append(working.enter_context(_member(project_context, store, lease, budget)))
@@ -32,6 +36,10 @@ def replay_holds(
 def configured_budget(project_context: ProjectContext) -> Budget | None:
     settings = project_context.loaded.settings.replay_budget
     return None if settings is None else Budget(settings.bytes_per_second, settings.runs)
+
+
+def pause_switch(store: SqlRunStore) -> PauseSwitch:
+    return SqlPauseSwitch(store.engine, store.writer.clock)
 
 
 def budget_board(store: SqlRunStore) -> BudgetBoard:

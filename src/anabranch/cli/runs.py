@@ -56,6 +56,15 @@ def status(
         console.print(f"process   {document['holder'] or 'none'}", markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
+        if document["throttle"]:
+            console.print(f"throttle  {document['throttle']['words']}", markup=False)
+        for each in document["exemptions"]:
+            line = f"exempt    from the {each['source']} until {each['until'][:19]}Z by {each['by']}: {each['reason']}"
+            console.print(line, markup=False)
+        if document["all_paused"]:
+            paused = document["all_paused"]
+            line = f"held      all replays paused by {paused['by']} since {paused['since'][:19]}Z: {paused['reason']}"
+            console.print(line, markup=False)
         if document["queue"]:
             console.print(f"budget    {document['queue']['why']}", markup=False)
         for each in document["silent"]:
@@ -161,7 +170,9 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from datetime import datetime, timezone
 
     from anabranch.app.approval import approval_document
+    from anabranch.app.replay_holds import pause_switch
     from anabranch.app.replay_queue import queue_entry
+    from anabranch.replay.controls import operator_limits, read_controls
     from anabranch.replay.service_reports import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
@@ -170,12 +181,15 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     lease = backfill.store.reader.lease(run.id)
     journal = backfill.store.reader.journal(run.id)
     records = backfill.store.reader.audit(run_id=run.id)
+    all_paused = pause_switch(backfill.store).read(backfill.project_context.loaded.context)
     done = sum(e.step == "slice" and e.outcome is Outcome.SUCCEEDED for e in journal)
     return {
         **_summary(run),
         "slices": {"planned": len(backfill.plan.slices), "done": done},
         "epoch": run.epoch,
         "holder": lease.holder,
+        **operator_limits(read_controls(records, None)),
+        "all_paused": None if all_paused is None else all_paused.document(),
         "queue": queue_entry(backfill.project_context, backfill.store, run.id),
         "silent": silent_services(records, lease),
         "paused_by": paused_by_outage(records, run.state),

@@ -25,7 +25,8 @@ class RunClaim:
         state = self._lease.run.state
         self._has_replayed = self._has_replayed or state is State.REPLAYING
         # A run that is retried is paused until its first slice begins, and wants its turn for that.
-        return Claim(controls.bytes_per_second, paused=self._has_replayed and state is State.PAUSED)
+        paused = self._has_replayed and state is State.PAUSED
+        return Claim(controls.bytes_per_second, paused, exempt="budget" in controls.exemptions)
 
 
 def contract_rate(lease: RunLease) -> int | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from enum import Enum
+from typing import Any
 
+from anabranch.project.quantities import format_moment
 from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.runs.audit import AuditRecord
+from anabranch.runs.canonical import instant
 from anabranch.runs.states import Event
 
 
@@ -19,6 +23,21 @@ class ControlRequest(str, Enum):
     RESUME = "control.resume"
     CANCEL = "control.cancel"
     THROTTLE = "control.throttle"
+    EXEMPT = "control.exempt"
+
+
+EXEMPTIBLE = ("governor", "budget")
+"""The sources of limits from which a run can be exempted for a while."""
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """A run's exemption from one source of limits."""
+
+    source: str
+    until: datetime
+    reason: str
+    by: str
 
 
 @dataclass(frozen=True)
@@ -30,19 +49,38 @@ class Controls:
     bytes_per_second: int | None = None
     source: str = "contract"
     """Who set the rate: `contract`, or `throttle` for an operator."""
+    until: datetime | None = None
+    """When an operator's rate ends by itself; None: it lasts."""
+    exemptions: Mapping[str, Exemption] = field(default_factory=dict)
 
     @property
     def allowance(self) -> Allowance:
+        if self.bytes_per_second is None:
+            return UNLIMITED
         words = "budget.bytesPerSecond" if self.source == "contract" else "set with anabranch throttle"
-        return UNLIMITED if self.bytes_per_second is None else Allowance(self.source, words, self.bytes_per_second)
+        until = "" if self.until is None else f" until {format_moment(self.until)}"
+        return Allowance(self.source, words + until, self.bytes_per_second)
 
 
-def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) -> Controls:
-    """Fold a run's audit records, oldest first, into what counts now; the contract's rate holds until changed.
+@dataclass(frozen=True)
+class _Rate:
+    bytes_per_second: int | None
+    source: str
+    until: datetime | None = None
 
-    Starting the run again answers a pause that was asked for before.
+
+def read_controls(
+    records: Iterable[AuditRecord], bytes_per_second: int | None, now: datetime | None = None
+) -> Controls:
+    """Fold a run's audit records, oldest first, into what counts at `now`; the contract's rate holds until changed.
+
+    Starting the run again answers a pause that was asked for before. A rate or an exemption with an end counts until
+    then; afterwards the rate that lasts counts again. `now` is the present if left out.
     """
-    controls = Controls(bytes_per_second=bytes_per_second)
+    now = now or datetime.now(timezone.utc)
+    controls = Controls()
+    lasting, passing = _Rate(bytes_per_second, "contract"), None
+    exemptions: dict[str, Exemption] = {}
     answers = {
         ControlRequest.RESUME.value,
         *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY)),
@@ -53,8 +91,51 @@ def read_controls(records: Iterable[AuditRecord], bytes_per_second: int | None) 
         elif record.action == ControlRequest.CANCEL.value:
             controls = replace(controls, cancel=True)
         elif record.action == ControlRequest.THROTTLE.value:
-            rate = json.loads(record.details)["bytes_per_second"]
-            controls = replace(controls, bytes_per_second=rate, source="throttle")
+            details = json.loads(record.details)
+            rate = _Rate(details["bytes_per_second"], "throttle", _end(record, details))
+            lasting, passing = (rate, None) if rate.until is None else (lasting, rate)
+        elif record.action == ControlRequest.EXEMPT.value:
+            exemption = _exemption(record)
+            exemptions[exemption.source] = exemption
         elif record.action in answers:
             controls = replace(controls, pause=False)
-    return controls
+    counts = passing if passing is not None and passing.until is not None and now < passing.until else lasting
+    return replace(
+        controls,
+        bytes_per_second=counts.bytes_per_second,
+        source=counts.source,
+        until=counts.until,
+        exemptions={source: each for source, each in exemptions.items() if now < each.until},
+    )
+
+
+def _exemption(record: AuditRecord) -> Exemption:
+    details = json.loads(record.details)
+    until = _end(record, details)
+    if until is None:
+        raise ValueError(f"the exemption in audit record {record.seq} has no end")
+    return Exemption(details["source"], until, details["reason"], record.actor)
+
+
+def _end(record: AuditRecord, details: Mapping[str, Any]) -> datetime | None:
+    """From the moment of the record, which is the database's, so that the requester's clock does not matter."""
+    seconds = details.get("seconds")
+    return None if seconds is None else datetime.fromtimestamp(instant(record.at).timestamp() + seconds, timezone.utc)
+
+
+def operator_limits(controls: Controls) -> dict[str, Any]:
+    """What operators have set, for `status`."""
+    throttle = None
+    if controls.source == "throttle":
+        rate = controls.bytes_per_second
+        until = "" if controls.until is None else f" until {format_moment(controls.until)}"
+        throttle = {
+            "bytes_per_second": rate,
+            "until": None if controls.until is None else format_moment(controls.until),
+            "words": ("no rate limit" if rate is None else f"up to {rate / 1e6:,.1f} MB/s") + until,
+        }
+    exemptions = [
+        {"source": each.source, "until": format_moment(each.until), "reason": each.reason, "by": each.by}
+        for each in controls.exemptions.values()
+    ]
+    return {"throttle": throttle, "exemptions": exemptions}

@@ -108,7 +108,7 @@ class Limits:
     def _lift_the_rate(self) -> None:
         """The rate is what we hold the replay back by; with none it goes as fast as it can already."""
         records = self.lease.reader.audit(run_id=self.lease.run_id)
-        if read_controls(records, self.bytes_per_second).bytes_per_second is not None:
+        if read_controls(records, self.bytes_per_second, self.clock()).bytes_per_second is not None:
             self._act(ControlRequest.THROTTLE.value, {"bytes_per_second": None})
 
     def _record(self, miss: Miss) -> None:

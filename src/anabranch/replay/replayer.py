@@ -299,7 +299,7 @@ class Replayer:
             for variant in self.variants:
                 variant.writer.limit(allowance.bytes_per_second)
 
-        return self.pacing.heed(controls.allowance, limit)
+        return self.pacing.heed(controls.allowance, limit, controls.exemptions)
 
     def _prefetch(
         self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]
