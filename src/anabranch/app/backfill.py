@@ -21,6 +21,7 @@ from anabranch.app.approval import approval_of
 from anabranch.app.cost import cost_record, note_estimate
 from anabranch.app.engine import SparkEngine
 from anabranch.app.gates import gate_service
+from anabranch.app.hooks import BEFORE_PROMOTE, BEFORE_REPLAY, run_hooks
 from anabranch.app.isolation import certified, look_at_isolation
 from anabranch.app.limits import limits_of
 from anabranch.app.measurer import SparkMeasurer
@@ -59,6 +60,7 @@ from anabranch.replay.staging import StagedSlice, Staging, take_staging
 from anabranch.replay.superseded import superseded_leaves_nothing
 from anabranch.replay.turn import Turn
 from anabranch.runs.heads import Head
+from anabranch.runs.hooks import Hooks
 from anabranch.runs.lease_holder import holder_name, take_run_lease
 from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
@@ -183,6 +185,7 @@ class BackfillRun:
             lambda: self.gates,
             require_no_drift=self._require_no_drift,
             require_within_limits=lambda: self._limits(lease).require_for_promotion(),
+            hooks=lambda: self._hooks(lease.actor, watch.notice).around("Promote", BEFORE_PROMOTE),
             approve=lambda staging: approval_of(self).require(lease, self.target, staging, now),
             catch_up=lambda slices: self._catch_up(lease, watch, slices),
             validate=lambda staged: self._validation_run(lease)(staged, now, watch.phase),
@@ -214,6 +217,7 @@ class BackfillRun:
             ),
             clock=Clock(time.monotonic, time.sleep),
             pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch, holds),
+            hooks=lambda: self._hooks(lease.actor, watch.notice).around("Replay", BEFORE_REPLAY),
         )
 
     def _validation_run(self, lease: RunLease) -> ValidationRun:
@@ -271,7 +275,12 @@ class BackfillRun:
             now=now,
             forfeit=forfeit,
         )
-        return closed_once(closure, lambda: read_record(file))
+        record = closed_once(closure, lambda: read_record(file))
+        self._hooks(lease.actor, self.say).after("afterClose", "closed")
+        return record
+
+    def _hooks(self, actor: str, notice: Callable[[str], object]) -> Hooks:
+        return run_hooks(self.project_context, self.store, self.run_id, self.plan, actor, notice)
 
     @cached_property
     def _spark(self) -> SparkSession:

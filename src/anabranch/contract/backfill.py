@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from datetime import time
+from typing import Annotated, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, Strict, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    Strict,
+    WithJsonSchema,
+    model_validator,
+)
 
 from anabranch.contract.pipeline import Columns
 from anabranch.contract.ranges import Range
@@ -109,6 +119,52 @@ class LookupAsOf(Part):
         return self
 
 
+def _time_of_day(value: object) -> time:
+    if isinstance(value, time):
+        return value
+    match = re.fullmatch(r"([01][0-9]|2[0-3]):([0-5][0-9])", value) if isinstance(value, str) else None
+    if match is None:
+        raise refuse("this is not a time of day", 'hours and minutes in quotes: "22:00"')
+    return time(int(match[1]), int(match[2]))
+
+
+def _time_zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise refuse("this machine knows no such time zone", "a name of the IANA database: Europe/Berlin") from None
+    return text
+
+
+TimeOfDay = Annotated[
+    time,
+    BeforeValidator(_time_of_day),
+    PlainSerializer(lambda at: f"{at:%H:%M}", return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$"}),
+]
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
+
+
+class Hours(Part):
+    """The hours of the day in which slices may begin. Those that end before they start end on the next day."""
+
+    start: TimeOfDay = Field(alias="from", description="From this time of day.", examples=["22:00"])
+    end: TimeOfDay = Field(alias="to", description="Until this time of day, exclusive.", examples=["06:00"])
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+        description="Time zone of both, by its name in the IANA database.", examples=["Europe/Berlin"]
+    )
+    days: Annotated[tuple[Weekday, ...], Field(min_length=1)] = Field(
+        default=WEEKDAYS, description="Days on which the hours start; every day if left out.", examples=[["sat", "sun"]]
+    )
+
+    @model_validator(mode="after")
+    def _open(self) -> Hours:
+        if self.start == self.end:
+            raise refuse("from and to are the same time", "two different times, or no hours", "to")
+        return self
+
+
 class Schedule(Part):
     """When the backfill may run, and what happens when it misses its deadline."""
 
@@ -117,6 +173,11 @@ class Schedule(Part):
     )
     deadline: Moment | None = Field(
         default=None, description="The moment by which the run must be promoted.", examples=["2025-07-02T04:00:00Z"]
+    )
+    hours: Hours | None = Field(
+        default=None,
+        description="Hours of the day outside which no slice begins; the run waits and goes on by itself.",
+        examples=[{"from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}],
     )
     on_miss: Literal["pause", "retry", "scaleOut", "rollback"] = Field(
         default="pause", description="What to do when the deadline has passed."

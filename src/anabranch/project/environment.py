@@ -17,8 +17,8 @@ PREFIX = "ANABRANCH_"
 CONTEXT_VARIABLE = "ANABRANCH_CONTEXT"
 RESERVED = frozenset({"ANABRANCH_DEBUG", "ANABRANCH_CACHE", CONTEXT_VARIABLE, "ANABRANCH_PROJECT"})
 SECTIONS = tuple(to_camel(name) for name in ContextSettings.model_fields)
-FILE_ONLY = frozenset({"approval", "gates", "replayBudget", "roles"})
-"""Sections that only the file can set, so that a change to approvals, gates or the budget shows in version control."""
+FILE_ONLY = frozenset({"approval", "gates", "hooks", "replayBudget", "roles", "veto"})
+"""Sections that only the file can set, so that a change to what protects production shows in version control."""
 
 
 @dataclass(frozen=True)

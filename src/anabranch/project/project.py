@@ -14,12 +14,14 @@ from anabranch.project.sections.approval import ApprovalSettings, RoleSettings
 from anabranch.project.sections.catalog import CatalogSettings
 from anabranch.project.sections.database import DatabaseSettings
 from anabranch.project.sections.gates import GateSettings
+from anabranch.project.sections.hooks import HookSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
 from anabranch.project.sections.outage import OutageSettings
 from anabranch.project.sections.replay_budget import ReplayBudgetSettings
 from anabranch.project.sections.spark import SparkSettings
 from anabranch.project.sections.topic_classes import TopicClasses
+from anabranch.project.sections.veto import VetoSettings
 
 
 class ContextSettings(Part):
@@ -58,6 +60,16 @@ class ContextSettings(Part):
         "is limited.",
         examples=[{"bytesPerSecond": "50MiB", "runs": 2}],
     )
+    veto: VetoSettings | None = Field(
+        default=None,
+        description="An address that is asked before a replay starts and between its slices.",
+        examples=[{"url": "https://change.example.com/may-replay"}],
+    )
+    hooks: HookSettings = Field(
+        default=HookSettings(),
+        description="Commands that run around a replay, a promotion and a closure.",
+        examples=[{"beforePromote": ["hooks/pause-consumers.sh"]}],
+    )
     approval: ApprovalSettings = Field(
         default=ApprovalSettings(),
         description="Approval of promotions.",
@@ -68,6 +80,15 @@ class ContextSettings(Part):
         description="Who may approve, operate and roll back.",
         examples=[{"approvers": ["dana@example.com"]}],
     )
+
+    @model_validator(mode="after")
+    def _hooks_have_no_database_password(self) -> ContextSettings:
+        password = self.database.password
+        for name, secret in self.hooks.environment.items():
+            if password is not None and secret.reference == password.reference:
+                what = "a hook must not have the password of the control database"
+                raise refuse(what, "another secret", "hooks", "environment", name)
+        return self
 
     @property
     def needs_approval(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.staged import StagedRun
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_staging
 from anabranch.runs.heads import Head
+from anabranch.runs.hooks import HookedStep, no_hooks
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
@@ -65,6 +66,8 @@ class PromotionRun:
     validate: Callable[[StagedRun], Validation]
     clock: Callable[[], float]
     """Seconds since 1970."""
+    hooks: Callable[[], AbstractContextManager[HookedStep]] = no_hooks
+    """Of the context: one before the commit, after approval, and one at the end."""
 
     def __call__(self) -> Head:
         """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and promotes."""
@@ -76,7 +79,9 @@ class PromotionRun:
                 self.rehearse_rollback()
             gates.require_for_promotion()
         try:
-            snapshot = self._promote_in_rounds()
+            with self.hooks() as hooks:
+                snapshot = self._promote_in_rounds(hooks)
+                hooks.outcome = "promoted"
         except BaseException:
             with suppress(Exception):  # what failed is the error to report; the pause ends by itself
                 self.target.release_live_pause(self.lease.run_id)
@@ -88,15 +93,15 @@ class PromotionRun:
         """Rehearse promotion and rollback on a scratch branch, unless evidence of it on this table is still valid."""
         rehearse_rollback(self.lease, self.plan, self.gates(), say)
 
-    def _promote_in_rounds(self) -> Head:
+    def _promote_in_rounds(self, hooks: HookedStep) -> Head:
         for number in range(CATCH_UP_ROUNDS):
             try:
-                return self._catch_up_and_promote(number)
+                return self._catch_up_and_promote(number, hooks)
             except StagingBehindLiveError as error:
                 behind = error
         raise behind
 
-    def _catch_up_and_promote(self, number: int) -> Head:
+    def _catch_up_and_promote(self, number: int, hooks: HookedStep) -> Head:
         """Execute the promotion's steps of the plan. Raises StagingBehindLiveError if live commits meanwhile."""
         self._finish_catching_up()
         self._staging()  # the fence: after it no commit of an earlier epoch can take effect
@@ -110,7 +115,9 @@ class PromotionRun:
                     with self.lease.performing(step.name) as details:
                         details["slices"] = self._catch_up(number)
                 case Promote():
-                    promoted = self._promotion()()
+                    promotion = self._promotion()
+                    hooks.begin()
+                    promoted = promotion()
                 case _:
                     raise AssertionError(f"step {step.name} is not one of the promotion")
         if promoted is None:

@@ -33,6 +33,7 @@ from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant,
 from anabranch.replay.service_watch import ServiceWatch
 from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
 from anabranch.replay.staging import Staging, StagingTarget, take_staging
+from anabranch.runs.hooks import HookedStep, no_hooks
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 
@@ -60,12 +61,20 @@ class ReplayRun:
     clock: Clock
     pacing: Callable[[], AbstractContextManager[Pacing]]
     """Limits and brakes of one replay, entered for as long as it reads: what they set up is removed at the exit."""
+    hooks: Callable[[], AbstractContextManager[HookedStep]] = no_hooks
+    """Of the context: one before the first slice, after the gates, and one at the end."""
 
     def __call__(self) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet.
 
         If drift, limits or gates refuse, no staging was created, the engine was not started and no user code loaded.
         """
+        with self.hooks() as hooks:
+            ended = self._replay(hooks)
+            hooks.outcome = ended.end.value
+            return ended
+
+    def _replay(self, hooks: HookedStep) -> StagedRun | StoppedReplay:
         steps = steps_for(self.plan, "replay")
         slices = slice_steps(steps)
         guard = self._guard(slices)
@@ -77,6 +86,7 @@ class ReplayRun:
                 match step:
                     case PassGates():
                         cleared = self._pass_gates(step, guard)
+                        hooks.begin()
                     case RecordIsolation():
                         self._record_isolation(step)
                         self.engine.start(self.observer.phase)

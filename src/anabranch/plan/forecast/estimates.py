@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from anabranch.plan.forecast.hours import end_of_work
 from anabranch.plan.offsets.completeness import Proof, Reading
 from anabranch.plan.offsets.intervals import width
 from anabranch.plan.offsets.ranges import EndsBy
@@ -286,7 +287,7 @@ def _schedule_warnings(request: BackfillRequest, duration: timedelta | None, now
     if schedule is None or schedule.deadline is None or duration is None:
         return
     begin = max(now, schedule.start_after or now)
-    if begin + duration > schedule.deadline:
+    if end_of_work(schedule.hours, begin, duration) > schedule.deadline:
         yield PlanWarning(
             "deadline-near",
             f"reading alone takes {format_duration(duration) or '0s'} at the contract's rate and ends after the "

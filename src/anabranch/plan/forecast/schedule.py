@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from anabranch.contract.backfill import Schedule
+from anabranch.contract.backfill import Hours, Schedule
 from anabranch.contract.pipeline import Live
 from anabranch.plan.forecast.deadline import OnMiss
 from anabranch.plan.forecast.estimates import PlanWarning
+from anabranch.plan.forecast.hours import end_of_work
 from anabranch.plan.forecast.rehearsed import Rehearsed, variants_of
 from anabranch.plan.plan import Plan
 from anabranch.plan.target_range import FAR_AHEAD, PartitionRange
@@ -40,6 +41,7 @@ class Forecast:
     headroom: float | None
     """Replay rate over arrival rate; None: no record arrived."""
     cautions: tuple[PlanWarning, ...] = ()
+    hours: Hours | None = None
 
     @property
     def total(self) -> timedelta:
@@ -47,7 +49,8 @@ class Forecast:
 
     @property
     def finish(self) -> datetime:
-        return self.begin + self.total
+        """Slices begin only within the contract's hours, validation and promotion at any time."""
+        return end_of_work(self.hours, self.begin, self.replay + self.catch_up) + self.validate + self.promote
 
     @property
     def in_time(self) -> bool:
@@ -94,6 +97,7 @@ def forecast(
         on_miss=schedule.on_miss if schedule is not None and deadline is not None else None,
         multiple=None if span is None or not replay else span.total_seconds() / replay,
         headroom=rate / arrivals if arrivals else None,
+        hours=None if schedule is None else schedule.hours,
     )
     return _with_cautions(forecast_, rehearsed, limits)
 

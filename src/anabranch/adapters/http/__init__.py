@@ -1,0 +1,1 @@
+"""Plain HTTP requests to addresses that a context names."""
