@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -17,6 +18,9 @@ from anabranch.app.rehearsal import build_rehearsal
 from anabranch.contract.load import load_pipelines
 from anabranch.errors import AnabranchError
 from anabranch.gates.evidence import newest_evidence
+from anabranch.gates.impact import design
+from anabranch.gates.impact.measured import read_impact
+from anabranch.gates.impact.stored import newest_impact
 from anabranch.plan.forecast.rehearsed import STAGES, read_rehearsed
 from anabranch.readiness.live_samples import worst_lag
 from anabranch.readiness.rehearse import Rehearsal, RehearsalFailedError
@@ -36,13 +40,17 @@ def rehearsal_of(shop: Shop) -> Rehearsal:
     )
 
 
-def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(new_shop: Callable[..., Shop]) -> None:
+def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(
+    new_shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("BLOCK_SECONDS", 4.0), ("SETTLE_SECONDS", 1.0)):
+        monkeypatch.setattr(design, name, seconds)
     shop = new_shop()
     bad = {"value": b"not json", "partition": 0, "timestamp": hours()[50]["timestamp"]}
     shop.produce([*hours()[:50], bad, *hours()[50:]])
     shop.live()
     before, refs, head = shop.rows(), dict(shop.table().metadata.refs), shop.table().current_snapshot()
-    rehearsal = rehearsal_of(shop)
+    rehearsal = replace(rehearsal_of(shop), pairs=1)
     now = datetime.now(timezone.utc)
     found, kept = rehearsal(now)
     assert dict(shop.table().metadata.refs) == refs, "no branch is left, and main has not moved"
@@ -62,7 +70,20 @@ def test_a_rehearsal_measures_every_part_and_leaves_production_as_it_was(new_sho
     assert newest == kept
     assert newest is not None
     assert read_rehearsed(newest.found) == found
+    measures_its_effect_on_live(shop, rehearsal)
     tells_from_it(shop, now)
+
+
+def measures_its_effect_on_live(shop: Shop, rehearsal: Rehearsal) -> None:
+    """In one pair, which both read and did not; nothing follows from one."""
+    evidence = newest_impact(shop.store.reader, rehearsal.plan, rehearsal.contract)
+    assert evidence is not None
+    impact = read_impact(evidence.found)
+    [pair] = impact.pairs
+    assert pair.flaw is None
+    assert pair.with_replay.bytes > 0 == pair.without.bytes
+    assert impact.lag is not None
+    assert (impact.lag.mean, impact.lag.low) == (0, None)
 
 
 def tells_from_it(shop: Shop, now: datetime) -> None:

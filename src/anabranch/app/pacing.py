@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from anabranch.app.impact import impact_experiment
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
 from anabranch.plan.plan import Plan
@@ -16,10 +17,10 @@ from anabranch.runs.run_lease import RunLease
 
 @contextmanager
 def replay_pacing(
-    project_context: ProjectContext,  # noqa: ARG001
+    project_context: ProjectContext,
     lease: RunLease,
-    plan: Plan,  # noqa: ARG001
-    pipeline: Pipeline,  # noqa: ARG001
+    plan: Plan,
+    pipeline: Pipeline,
     observer: RunObserver,
     holds: Sequence[RateSource] = (),
 ) -> Iterator[Pacing]:
@@ -31,4 +32,5 @@ def replay_pacing(
     def changed(allowance: Allowance) -> None:
         record_change(lease, observer.notice, allowance)
 
-    yield Pacing(sources=tuple(holds), brakes=(), changed=changed)
+    with impact_experiment(project_context, lease, plan, pipeline) as experiment:
+        yield Pacing(sources=tuple(holds), brakes=(), changed=changed, experiment=experiment)

@@ -47,9 +47,10 @@ def build_rehearsal(
     spark: SparkSession,
     bytes_per_record: float | None = None,
     say: Callable[[str], object] = lambda _: None,
+    pairs: int = 0,
 ) -> Rehearsal:
     tools = ProjectRehearsal(project_context, plan, contract, pipeline, spark)
-    return Rehearsal(tools, store, plan, contract, pipeline, person, bytes_per_record, say)
+    return Rehearsal(tools, store, plan, contract, pipeline, person, bytes_per_record, say, pairs)
 
 
 @dataclass(frozen=True)

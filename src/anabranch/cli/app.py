@@ -103,10 +103,12 @@ from anabranch.cli.gates import gates  # noqa: E402
 app.add_typer(gates)
 
 from anabranch.cli.cost import cost  # noqa: E402
+from anabranch.cli.impact import impact  # noqa: E402
 from anabranch.cli.rehearse import rehearse  # noqa: E402
 
 app.command()(rehearse)
 app.command()(cost)
+app.command()(impact)
 
 from anabranch.cli.keep import keep  # noqa: E402
 from anabranch.cli.live import live  # noqa: E402

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from anabranch.cli.options import ContextName, ContractFile, ProjectFolder, SliceSize
 from anabranch.cli.output import Format, Output, emit, print_facts, say, say_next
+from anabranch.gates.impact.effect import LEAST_PAIRS, MOST_PAIRS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +22,15 @@ if TYPE_CHECKING:
 def rehearse(
     file: ContractFile,
     slice_size: SliceSize = None,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_PAIRS,
+            help="Then measure the effect on live: pairs of blocks with and without the replay, of 20 s or more each. "
+            f"Fewer than {LEAST_PAIRS} give no 95 % statement.",
+        ),
+    ] = 0,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
@@ -34,6 +46,8 @@ def rehearse(
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
     from anabranch.app.rehearsal import build_rehearsal
+    from anabranch.cli.impact import impact_document, print_impact
+    from anabranch.gates.impact.stored import newest_impact
 
     project_context, now = open_project(project, context), datetime.now(timezone.utc)
     planned = plan_backfill(project_context, file, now=now, offsets_per_slice=slice_size)
@@ -51,11 +65,24 @@ def rehearse(
             spark,
             _bytes_per_record(planned),
             say,
+            pairs,
         )
         found, evidence = rehearsal(now)
+        impact = newest_impact(store.reader, planned.plan, request.backfill) if pairs else None
     forecast = forecast_backfill(project_context, planned, datetime.now(timezone.utc), found)
-    document = {"pipeline": planned.plan.pipeline, "plan": planned.plan.hash, "found": dict(evidence.found)}
-    emit({**document, **forecast.document()}, output, lambda console: _table(console, found, forecast))
+    document: dict[str, Any] = {
+        "pipeline": planned.plan.pipeline,
+        "plan": planned.plan.hash,
+        "found": dict(evidence.found),
+    }
+    document["impact"] = None if impact is None else impact_document(impact)
+
+    def table(console: Console) -> None:
+        _table(console, found, forecast)
+        if impact is not None:
+            print_impact(console, impact)
+
+    emit({**document, **forecast.document()}, output, table)
     say_next(f"anabranch apply -f {file}")
 
 

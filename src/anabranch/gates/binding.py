@@ -7,6 +7,7 @@
 | schema        | the topic, by its UUID     | the plan, how records are decoded                           |
 | rollback      | the table                  | the plan; the table's UUID, columns and partitioning        |
 | rehearsal     | the contract, by its hash  | the code, the topic's UUID, the contract's byte rate        |
+| impact        | the contract, by its hash  | as the rehearsal                                            |
 | cost          | the plan                   | (a plan never changes)                                      |
 
 A rehearsal is not bound to the plan: live goes on between rehearsing and applying, so the same contract gives another

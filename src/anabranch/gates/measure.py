@@ -18,6 +18,7 @@ from anabranch.gates.binding import Binding
 from anabranch.gates.checks import capacity, compatibility, cost, rollback, schema, storage_path
 from anabranch.gates.checks.schema import BadRecord
 from anabranch.gates.evidence import ACTION, Evidence, keep_evidence, read_evidence
+from anabranch.gates.impact import measured as impact
 from anabranch.gates.ports import GateProbes, TableIdentity
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Offsets, Ranges, share_of
@@ -32,8 +33,8 @@ READS = (storage_path.KIND, schema.KIND)
 ROLLBACK = (rollback.KIND,)
 MEASURED = (compatibility.KIND, *READS, *ROLLBACK)
 """Evidence that the gates measure themselves."""
-BOUND = (*MEASURED, capacity.KIND, cost.KIND)
-"""All evidence that gates rest on: a rehearsal and an estimate are measured by commands of their own."""
+BOUND = (*MEASURED, capacity.KIND, impact.KIND, cost.KIND)
+"""All evidence that gates rest on: rehearsal, effect on live and estimate are measured by commands of their own."""
 PROGRESS = {
     compatibility.KIND: "Trying each operation on the cluster …",
     storage_path.KIND: "Reading from the start of the range …",
@@ -140,6 +141,7 @@ class GateMeasures:
                 plan, table=self._table.table, schema=self._table.schema, spec=self._table.spec
             ),
             capacity.KIND: lambda: binding.of_rehearsal(plan, self.contract),
+            impact.KIND: lambda: binding.of_rehearsal(plan, self.contract),
             cost.KIND: lambda: binding.of_cost(plan),
         }
         return bindings[kind]()

@@ -34,7 +34,7 @@ def worst_latency(samples: Sequence[Sample], *, replaying: bool) -> float | None
     By the samples that saw them arrive and be written, not by their timestamps, which producers choose. Records that
     live had not written by the last sample count until then. None: no record arrived.
     """
-    return max((seconds for came, seconds in _latencies(samples) if came.replaying is replaying), default=None)
+    return max((seconds for came, seconds in latencies(samples) if came.replaying is replaying), default=None)
 
 
 def arrivals_per_second(samples: Sequence[Sample]) -> float:
@@ -45,8 +45,11 @@ def arrivals_per_second(samples: Sequence[Sample]) -> float:
     return max(0, came) / max(0.001, last.at - first.at)
 
 
-def _latencies(samples: Sequence[Sample]) -> Iterator[tuple[Sample, float]]:
-    """For every growth of a partition: the sample that saw it arrive, and the seconds until it was written."""
+def latencies(samples: Sequence[Sample]) -> Iterator[tuple[Sample, float]]:
+    """For every growth of a partition: the sample that saw it arrive, and the seconds until it was written.
+
+    What was not written by the last sample has taken until then.
+    """
     for index in range(1, len(samples)):
         before, came = samples[index - 1], samples[index]
         for partition, end in came.ends.items():

@@ -6,9 +6,10 @@ Nothing is promoted. The branch is removed when the rehearsal ends or fails; if 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from secrets import randbits
 from typing import TYPE_CHECKING
 
 from anabranch.contract.backfill import Backfill
@@ -16,11 +17,15 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.binding import byte_rate, of_rehearsal
 from anabranch.gates.evidence import Evidence, keep_evidence
+from anabranch.gates.impact.design import Block, Design, block_lengths
+from anabranch.gates.impact.measured import Impact
+from anabranch.gates.impact.stored import keep_impact
 from anabranch.plan.forecast.rehearsed import KIND, Fit, Rehearsed, bottleneck, fit
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
-from anabranch.readiness.live_samples import arrivals_per_second, worst_lag, worst_latency
-from anabranch.readiness.live_watch import LiveWatch
+from anabranch.readiness.live_blocks import BlockSpan, longest_batch, measure_blocks
+from anabranch.readiness.live_samples import Sample, arrivals_per_second, worst_lag, worst_latency
+from anabranch.readiness.live_watch import EVERY_SECONDS, LiveWatch
 from anabranch.readiness.ports import RehearsalTools
 from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slices
 from anabranch.replay.replayer import AHEAD, SliceWriter
@@ -101,6 +106,10 @@ class Rehearsal:
     bytes_per_record: float | None = None
     """By the topic's size, before anything is read; None: the cluster does not say."""
     say: Callable[[str], object] = lambda _: None
+    pairs: int = 0
+    """Of blocks with and without the replay, to measure its effect on live. 0: none; two blocks take 40 s or more."""
+    seed: int = field(default_factory=lambda: randbits(32))
+    """Draws their order."""
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -112,7 +121,7 @@ class Rehearsal:
         require_rehearsable(self.plan)
         self.tools.remove_branches()
         try:
-            found = self._measure()
+            found, impact = self._measure()
         except AnabranchError as error:
             raise RehearsalFailedError(
                 f"The rehearsal of {self.plan.pipeline} failed: {error.what}",
@@ -125,9 +134,11 @@ class Rehearsal:
         bound = of_rehearsal(self.plan, self.contract)
         details = {**found.document(), "plan": self.plan.hash, "about": dict(bound.about)}
         until = now + LIFETIME
+        if impact is not None:
+            keep_impact(self.store.writer, impact, self.plan, self.contract, by=self.person, now=now)
         return found, keep_evidence(self.store.writer, KIND, bound.subject, details, by=self.person, good_until=until)
 
-    def _measure(self) -> Rehearsed:
+    def _measure(self) -> tuple[Rehearsed, Impact | None]:
         staging, commit = self._stage()
         writer = self.tools.writer()
         watch = LiveWatch(self.tools.live())
@@ -144,7 +155,8 @@ class Rehearsal:
         bytes_read, _ = total(ledger for each in bursts for ledger in each.ledgers)
         records, seconds = sum(each.records for each in bursts), sum(each.seconds for each in bursts)
         samples = watch.samples
-        return Rehearsed(
+        impact = self._measure_impact(writer, staging, slices, samples) if self.pairs else None
+        rehearsed = Rehearsed(
             records_per_second=round(records / seconds, 1),
             bytes_per_second=round(bytes_read / seconds, 1),
             validate_seconds_per_million_rows=round(validate, 3),
@@ -165,6 +177,7 @@ class Rehearsal:
             stages=stages,
             bytes_per_second_limit=self._rate,
         )
+        return rehearsed, impact
 
     @property
     def _rate(self) -> int | None:
@@ -211,6 +224,40 @@ class Rehearsal:
         finally:
             writer.discard_prefetched()
         return Burst(slices, tuple(ledgers), self.clock() - started)
+
+    def _measure_impact(
+        self, writer: SliceWriter, staging: Staging, slices: RehearsalSlices, before: Sequence[Sample]
+    ) -> Impact:
+        """Switch the replay on and off in random pairs. It replays the smallest burst again and again, so that the
+        topic is read from the brokers' page cache after the first time."""
+        length, settle = block_lengths(longest_batch(before) or 0.0)
+        design = Design(self.pairs, length, settle, self.seed)
+        watch, spans = LiveWatch(self.tools.live()), []
+        with watch.watching():
+            for block in design.blocks:
+                self.say(f"Block {block.number} of {2 * self.pairs}, {'with' if block.on else 'without'} the replay …")
+                spans.append(self._block(block, design, writer, staging, slices.bursts[0]))
+            self.sleep(length / 2)  # for live to commit what arrived in the last block
+        return Impact(design, measure_blocks(spans, watch.samples, EVERY_SECONDS), "rehearsal", EVERY_SECONDS)
+
+    def _block(
+        self, block: Block, design: Design, writer: SliceWriter, staging: Staging, burst: tuple[Slice, ...]
+    ) -> BlockSpan:
+        """One block. With the replay it ends with the burst in which its time is over, so that it may be longer."""
+
+        def work(seconds: float) -> float:
+            until = self.clock() + seconds
+            if not block.on:
+                self.sleep(seconds)
+            while block.on and self.clock() < until:
+                self._burst(writer, staging, burst)
+            return self.clock()
+
+        start = work(design.settle_seconds)
+        before = writer.progress(burst[0]).bytes
+        end = work(design.block_seconds - design.settle_seconds)
+        read = writer.progress(burst[0]).bytes - before
+        return BlockSpan(block.number, block.pair, block.on, start, end, read, self._rate if block.on else None)
 
     def _stages(
         self, writer: SliceWriter, slices: RehearsalSlices, staging: Staging, line: Fit, commit: float

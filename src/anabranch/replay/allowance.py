@@ -20,8 +20,16 @@ class Allowance:
     paused: bool = False
     """Whether no slice may begin. A slice in flight goes on at `bytes_per_second`."""
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether nothing at all is to be read for the moment, of slices in flight neither."""
+        return self.paused and self.bytes_per_second == STANDSTILL
+
 
 UNLIMITED = Allowance("none", "no limit applies")
+STANDSTILL = 1
+"""Bytes per second at which a slice in flight reads nothing more: the client waits before its next record. For a wait
+of seconds; a brake at the brokers leaves its quota as it is, since that would act long after the wait is over."""
 
 
 class RateSource(Protocol):

@@ -21,6 +21,17 @@ class Brake(Protocol):
         """Hold reading to the allowance from now on. Called about once a second, from any thread; returns at once."""
 
 
+class Experiment(Protocol):
+    """Switches a replay off and on to measure its effect on live. It never allows more than the limits do."""
+
+    def shape(self, allowed: Allowance) -> Allowance:
+        """What applies now, where the limits allow `allowed`. Called about once a second, from any thread; returns at
+        once."""
+
+    def note_read(self, step: str, bytes_: int) -> None:
+        """How many bytes this process has read for the run in the steps of this name. About once a second."""
+
+
 @dataclass
 class Pacing:
     """The sources of limits and the brakes of one replay, from its first slice to its end."""
@@ -29,6 +40,7 @@ class Pacing:
     brakes: Sequence[Brake] = ()
     changed: Callable[[Allowance], None] = lambda _: None
     """Called with the first allowance, and with each that has another source, pause or rate than the one before."""
+    experiment: Experiment | None = None
     _last: Allowance | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -41,10 +53,12 @@ class Pacing:
         """The allowance that applies now: the lowest of all sources and `own`, which the contract and operators set.
 
         `hold` is called like a brake. Sources named in `exempt` don't count. A change that could not be noted is noted
-        again by the next call: the limit itself holds already.
+        again by the next call: the limit itself holds already. An experiment that is going on lowers the limit further.
         """
         asked = [source.allowance() for source in self.sources]
         allowance = lowest([own, *(each for each in asked if each.source not in exempt)])
+        if self.experiment is not None:
+            allowance = self.experiment.shape(allowance)
         hold(allowance)
         for brake in self.brakes:
             brake.apply(allowance)
@@ -58,6 +72,10 @@ class Pacing:
                     self._last = None
                 raise
         return allowance
+
+    def note_read(self, step: str, bytes_: int) -> None:
+        if self.experiment is not None:
+            self.experiment.note_read(step, bytes_)
 
 
 def record_change(lease: RunLease, notice: Callable[[str], object], allowance: Allowance) -> None:
@@ -76,6 +94,8 @@ def record_change(lease: RunLease, notice: Callable[[str], object], allowance: A
 
 def words_of(allowance: Allowance) -> str:
     """One line for people: "governor: 5.0 MB/s; live lag 41 s, target 10 s"."""
+    if allowance.stands_still:
+        return f"{allowance.source}: nothing is read; {allowance.reason}"
     rate = "no limit" if allowance.bytes_per_second is None else f"{allowance.bytes_per_second / 1e6:,.1f} MB/s"
     return f"{allowance.source}: {'no slice begins' if allowance.paused else rate}; {allowance.reason}"
 

@@ -288,7 +288,9 @@ class Replayer:
     def _look(self, variant: ReplayVariant, slice_: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
         self._hold_to(self._latest[-1] if self._latest else self._controls())
-        self.watch.slice_progress(slice_, variant.writer.progress(slice_))
+        progress = variant.writer.progress(slice_)
+        self.watch.slice_progress(slice_, progress)
+        self.pacing.note_read(variant.step, progress.bytes)
 
     def _heed_rate(self) -> Allowance:
         """The allowance that applies now, after every writer and brake was held to it."""

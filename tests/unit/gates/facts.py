@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -15,6 +16,8 @@ from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.evidence import Evidence
 from anabranch.gates.facts import ClosingReading, GateFacts, LiveReading, MetricsReading
+from anabranch.gates.impact.design import Design
+from anabranch.gates.impact.measured import Impact, MeasuredBlock
 from anabranch.plan.offsets.completeness import Proof
 from anabranch.runs.audit import GENESIS, Anchor, ChainVerdict
 
@@ -31,6 +34,23 @@ REHEARSAL = {
     "live_latency_with": 3.0,
     "live_latency_without": 2.0,
 }
+
+
+def impact(
+    *ratios: float, lags: Sequence[float] = (), latency: float = 2.0, lag: int = 5, rate: int | None = 2**20
+) -> dict[str, Any]:
+    """The evidence of an experiment whose pairs have these ratios of latencies, and these differences in lag."""
+    blocks = []
+    for pair, ratio in enumerate(ratios, start=1):
+        more = lags[pair - 1] if lags else 0.0
+        on = MeasuredBlock(
+            2 * pair - 1, pair, True, 15.0, latency * ratio, latency * ratio, 9, lag + more, 9, 30, 9, rate
+        )
+        blocks += [on, MeasuredBlock(2 * pair, pair, False, 15.0, latency, latency, 9, float(lag), lag, 30, 0, None)]
+    return Impact(Design(len(ratios), 20.0, 5.0, 1), tuple(blocks), "rehearsal", 0.5).document()
+
+
+NO_EFFECT = impact(1.02, 0.98, 1.01, 0.99, 1.03, 0.97)
 COST = {"amount": 4.5, "currency": "EUR", "rests_on": "a rehearsal"}
 SAMPLE = {"sampled": 100, "bad": 0, "places": 8, "unread_places": 0, "first_bad": []}
 
@@ -65,6 +85,7 @@ def good_facts(folder: Path) -> GateFacts:
         "compatibility": probes(),
         "storage": STORAGE.document(),
         "rehearsal": REHEARSAL,
+        "impact": NO_EFFECT,
         "cost": COST,
         "schema": SAMPLE,
         "rollback": ROLLBACK.document(),

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.gates.facts import COST, NOW, REHEARSAL, ROLLBACK, SAMPLE, STORAGE, evidence, good_facts, probes
+from tests.unit.gates.facts import (
+    COST,
+    NO_EFFECT,
+    NOW,
+    REHEARSAL,
+    ROLLBACK,
+    SAMPLE,
+    STORAGE,
+    evidence,
+    good_facts,
+    impact,
+    probes,
+)
 
 from anabranch.contract.effects import Effect
 from anabranch.contract.pipeline import Live
@@ -140,6 +152,9 @@ def reaches(*places: str) -> Change:
 
 NOWHERE = MetricsReading("http://127.0.0.1:9/metrics", missing=METRICS, refused="Connection refused")
 SHUT = MetricsReading(None)
+HARM, SLIGHT = (2.8, 3.2, 3.0, 2.9, 3.1, 3.0), (1.02, 0.98, 1.01, 0.99, 1.03, 0.97)
+VAGUE, FIVE = (2.0, 0.5, 1.5, 0.7, 1.8, 0.6), (1.02, 0.98, 1.01, 0.99, 1.03)
+"""Ratios of live's latency with and without the replay, pair by pair; live.maxLatency is 10 s."""
 CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("compatibility", unmeasured("compatibility"), RED, UNKNOWN, "no operation was tried"),
     ("compatibility", measured("compatibility", probes(DENIED[Operation.CONSUME])), RED, FAILED, "consume is denied"),
@@ -196,6 +211,19 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("capacity", both(pipeline(live=NO_LIMITS), rehearsed(live_lag_with=None)), RED, UNKNOWN, "not measured"),
     ("capacity", pipeline(live=NO_LIMITS), YELLOW, None, "sets no limit"),
     ("capacity", measured("rehearsal", REHEARSAL, OLD), YELLOW, None, "expired"),
+    ("capacity", unmeasured("impact"), YELLOW, None, "not measured in pairs"),
+    ("capacity", measured("impact", NO_EFFECT, OLD), YELLOW, None, "not measured in pairs"),
+    ("capacity", measured("impact", impact(*FIVE)), YELLOW, None, "5 of at least 6 pairs count"),
+    ("capacity", measured("impact", impact(*HARM)), GREEN, None, "Live latency × 3.00 with the replay"),
+    ("capacity", measured("impact", impact(*HARM, latency=4.0)), RED, FAILED, "at least 11.2 s"),
+    ("capacity", measured("impact", impact(*HARM, latency=3.5)), YELLOW, None, "may reach 11.2 s"),
+    ("capacity", measured("impact", impact(*VAGUE, latency=8.0)), YELLOW, None, "may reach 16.0 s"),
+    ("capacity", measured("impact", impact(*SLIGHT, latency=9.9)), GREEN, None, "No effect on live latency found"),
+    ("capacity", measured("impact", impact(*SLIGHT, latency=10.1)), YELLOW, None, "may reach 10.4 s"),
+    ("capacity", measured("impact", impact(*SLIGHT, lags=[100.0] * 6)), RED, FAILED, "at least 105.0 records"),
+    ("capacity", measured("impact", impact(*SLIGHT, lags=[90.0, 97] * 3)), YELLOW, None, "may reach 102.0 records"),
+    ("capacity", measured("impact", impact(*SLIGHT, rate=2**19)), YELLOW, None, "measured at 0.5 MB/s"),
+    ("capacity", measured("impact", impact(*SLIGHT, rate=None)), GREEN, None, "No effect"),
     ("cost", unmeasured("cost"), RED, UNKNOWN, "not estimated"),
     ("cost", measured("cost", {**COST, "amount": 5.01}), RED, FAILED, "estimated cost 5.01 EUR"),
     ("cost", measured("cost", {**COST, "rests_on": "assumptions of the price book"}), YELLOW, None, "no rehearsal"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from anabranch.replay.allowance import UNLIMITED, Allowance
+from anabranch.replay.allowance import STANDSTILL, UNLIMITED, Allowance
 from anabranch.replay.pacing import Pacing, words_of
 
 CONTRACT = Allowance("contract", "budget.bytesPerSecond", 20_000_000)
@@ -87,3 +87,35 @@ def test_every_hold_is_in_force_before_a_change_is_noted_and_a_failed_note_is_re
 def test_an_exempted_source_does_not_count() -> None:
     pacing = Pacing([Source(lambda: GOVERNOR)])
     assert pacing.heed(CONTRACT, exempt=("governor",)) is CONTRACT
+
+
+@dataclass
+class Switch:
+    """An experiment in a block without the replay."""
+
+    seen: list[Allowance] = field(default_factory=list)
+    read: dict[str, int] = field(default_factory=dict)
+
+    def shape(self, allowed: Allowance) -> Allowance:
+        self.seen.append(allowed)
+        return Allowance("impact", "block 2 of 24, without the replay", STANDSTILL, paused=True)
+
+    def note_read(self, step: str, bytes_: int) -> None:
+        self.read[step] = bytes_
+
+
+def test_an_experiment_is_given_what_the_limits_allow_and_has_the_last_word() -> None:
+    switch, lever, noted = Switch(), Lever(), list[Allowance]()
+    pacing = Pacing([Source(lambda: GOVERNOR)], [lever], noted.append, switch)
+    found = pacing.heed(CONTRACT)
+    assert switch.seen == [GOVERNOR]
+    assert lever.applied == noted == [found]
+    assert found.stands_still
+    assert words_of(found) == "impact: nothing is read; block 2 of 24, without the replay"
+    pacing.note_read("replay", 7)
+    assert switch.read == {"replay": 7}
+
+
+def test_only_a_pause_at_the_rate_of_a_standstill_stands_still() -> None:
+    assert not replace(GOVERNOR, paused=True).stands_still
+    assert not Allowance("throttle", "by hand", STANDSTILL).stands_still
