@@ -23,6 +23,8 @@ NAMES = tuple(
         "promote.commit",
         "rollback.commit",
         "close",
+        "retention.extend",
+        "retention.restore",
         "live.quarantine",
         "live.commit",
         "live.group",

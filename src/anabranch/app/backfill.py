@@ -29,6 +29,7 @@ from anabranch.app.pacing import replay_pacing
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
 from anabranch.app.replay_holds import replay_holds
+from anabranch.app.retention_race import restore_own, retention_guard, sweep_extensions
 from anabranch.app.services import replay_services
 from anabranch.app.slice_writers import run_folder, stream_folder, stream_place
 from anabranch.app.targets import BackfillTarget, backfill_target
@@ -154,7 +155,11 @@ class BackfillRun:
             take_run_lease(self.store, self.run_id, *operator()) as lease,
             superseded_leaves_nothing(lease, self.target),
         ):
-            yield lease
+            sweep_extensions(self.project_context, self.store, operator(), self.say, self.say, besides=self.run_id)
+            try:
+                yield lease
+            finally:
+                restore_own(self.project_context, lease, self.say)
 
     def staging(self, lease: RunLease, *, control: bool = False) -> Staging:
         return take_staging(lease, self.plan, self.target, control=control)
@@ -218,6 +223,9 @@ class BackfillRun:
             clock=Clock(time.monotonic, time.sleep),
             pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch, holds),
             hooks=lambda: self._hooks(lease.actor, watch.notice).around("Replay", BEFORE_REPLAY),
+            retention=lambda: retention_guard(
+                self.project_context, self.store, lease, self.plan, self.contract, watch.notice
+            ),
         )
 
     def _validation_run(self, lease: RunLease) -> ValidationRun:
@@ -264,6 +272,7 @@ class BackfillRun:
             write_record(file, record)
             remove_checkpoints(stream_place(self.project_context, self.run_id))
 
+        restore_own(self.project_context, lease, self.say)
         closure = Closure(
             lease,
             self.plan,

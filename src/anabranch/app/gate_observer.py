@@ -11,17 +11,20 @@ from uuid import uuid4
 
 from anabranch.adapters.iceberg.target import IcebergTarget
 from anabranch.adapters.kafka.answering import require_answer
+from anabranch.adapters.kafka.retention import KafkaRetention
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.live_position import ProjectLivePosition
 from anabranch.app.planning import ProjectInputs
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.retention_race import withheld
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reaching_out import find_reaching_out
 from anabranch.errors import AnabranchError
 from anabranch.gates.checks.observability import METRICS
-from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, read_live, read_metrics
+from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, RetentionReading, read_live, read_metrics
 from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.plan import Plan
+from anabranch.replay.retention_reading import read_retention
 
 CLIENT_ID = "anabranch-gates"
 RESIDENCY = "residency"
@@ -38,6 +41,8 @@ class ProjectObserver:
     store: SqlRunStore
     plan: Plan
     pipeline: Pipeline
+    run: str | None = None
+    """None: there is only a contract yet."""
 
     def require_answer(self) -> None:
         require_answer(self.project_context.kafka.client(CLIENT_ID))
@@ -52,6 +57,16 @@ class ProjectObserver:
         except AnabranchError as refused:
             self.require_answer()  # an outage is no finding about live
             return LiveReading(None, None, refused.cause or refused.what)
+
+    def retention(self) -> RetentionReading | None:
+        observer = KafkaRetention(self.project_context.kafka, CLIENT_ID, self.plan.source.topic)
+        return read_retention(
+            self.store.reader,
+            self.plan,
+            self.run,
+            observer,
+            lambda: withheld(self.project_context, self.store.reader, self.plan, self.run),
+        )
 
     def closing(self) -> ClosingReading:
         folder, refused = self.project_context.state / "runs", None

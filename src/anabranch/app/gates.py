@@ -30,6 +30,6 @@ def gate_service(
     policy = GatePolicy(
         loaded.context, settings.enforces_gates, settings.gates.high_volume, settings.roles, settings.needs_approval
     )
-    observer = ProjectObserver(project_context, store, plan, pipeline)
+    observer = ProjectObserver(project_context, store, plan, pipeline, run)
     probes = ProjectProbes(project_context, plan, pipeline)
     return GateService(policy, observer, probes, store, plan, contract, pipeline, person, run, say)

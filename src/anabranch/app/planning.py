@@ -15,8 +15,10 @@ from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.iceberg.zones import IcebergZones, MapKey
 from anabranch.adapters.kafka.answering import require_answer
 from anabranch.adapters.kafka.facts import CLIENT_ID, KafkaSource
+from anabranch.adapters.kafka.retention import KafkaRetention
 from anabranch.adapters.kafka.topics import TopicMissingError, describe_topic, offset_ranges
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.retention_race import planned_rate_of
 from anabranch.app.target_catalog import target_catalog
 from anabranch.contract.code import code_digest, reading_digest
 from anabranch.contract.code_store import CodeStore
@@ -47,11 +49,11 @@ def plan_backfill(
     """The plan for the contract in this file, as the world is now. `control` asks for one if the contract does not."""
     loaded = load_contract(project_context.loaded, contract)
     request = resolve_request(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
-    ports = planning_ports(project_context, request.pipeline)
+    ports = planning_ports(project_context, request.pipeline, now)
     return plan_request(request, ports, now=now, offsets_per_slice=offsets_per_slice)
 
 
-def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> PlanningPorts:
+def planning_ports(project_context: ProjectContext, pipeline: Pipeline, now: datetime) -> PlanningPorts:
     tables = _Tables(project_context, pipeline)
 
     def zones(request: BackfillRequest, source: SourceFacts, moments: MicrosRange) -> ZoneMap:
@@ -68,6 +70,8 @@ def planning_ports(project_context: ProjectContext, pipeline: Pipeline) -> Plann
         checkpoints=lambda: CheckpointStore.of(project_context.state, pipeline.metadata.name).all(),
         codes=CodeStore.below(project_context.state, pipeline.metadata.name),
         code_versions=lambda plan: code_versions(tables.catalog.load_table(plan.target.table), plan),
+        retention=lambda plan: KafkaRetention(project_context.kafka, CLIENT_ID, plan.source.topic),
+        rate=lambda planned: planned_rate_of(project_context, planned, now),
     )
 
 

@@ -57,6 +57,7 @@ def plan(
 def _table(console: Console, planned: Planned, capabilities: Capabilities, forecast: BackfillForecast) -> None:
     from anabranch.cli.render_forecast import forecast_facts
     from anabranch.cli.render_plan import capability_words, facts_of, offsets_of, replaced, steps_shown
+    from anabranch.cli.render_race import HEADINGS, has_limit, race_words, rows_of
 
     def section(title: str) -> None:
         console.print(f"\n{title}", style="bold", markup=False)
@@ -71,6 +72,11 @@ def _table(console: Console, planned: Planned, capabilities: Capabilities, forec
     print_facts(console, facts_of(planned), indent=True)
     section("target")
     print_facts(console, capability_words(capabilities), indent=True)
+    if planned.race is not None and has_limit(planned.race):
+        section("retention")
+        print_table(console, HEADINGS, rows_of(planned.race), indent=True)
+        for line in race_words(planned.race):
+            console.print(f"  {line}", markup=False)
     section("steps")
     for line in steps_shown(planned, STEPS_SHOWN):
         console.print(f"  {line}", markup=False)

@@ -56,6 +56,47 @@ def audit(
         raise typer.Exit(int(ExitCode.REFUSED))
 
 
+@retention.command()
+def sweep(
+    project: ProjectFolder = Path(),
+    context: ContextName = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Restore retention.ms that runs of ended processes extended.
+
+    Extensions of running processes are listed. Every command that works on a run does the same. Exit code 3 if an
+    extension could not be restored.
+    """
+    from anabranch.app.backfill import operator
+    from anabranch.app.project_context import open_project
+    from anabranch.app.retention_race import sweep_extensions
+    from anabranch.errors import ExitCode
+
+    project_context = open_project(project, context)
+    restored: list[str] = []
+    failed: list[str] = []
+    with project_context.store(create=False) as store:
+        standing = sweep_extensions(project_context, store, operator(), restored.append, failed.append)
+    document = {
+        "restored": restored,
+        "failed": failed,
+        "standing": [{"run": each.run, **each.document()} for each in standing],
+    }
+
+    def table(console: Console) -> None:
+        for line in (*restored, *failed):
+            console.print(line, markup=False)
+        for each in standing:
+            line = f"run {each.run}: retention.ms of {each.topic} is extended from {each.was_ms} to {each.to_ms}"
+            console.print(line, markup=False)
+        if not restored and not failed and not standing:
+            console.print("No run has extended the retention of a topic.")
+
+    emit(document, output, table)
+    if failed:
+        raise typer.Exit(int(ExitCode.REFUSED))
+
+
 def _table(console: Console, found: RetentionAudit) -> None:
     from rich.text import Text
 

@@ -11,6 +11,8 @@ from anabranch.cli.options import ContextName, ProjectFolder, RunId, open_run
 from anabranch.cli.output import Format, Output, emit, print_table
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import Console
 
     from anabranch.app.backfill import BackfillRun
@@ -67,6 +69,14 @@ def status(
             console.print(line, markup=False)
         if document["queue"]:
             console.print(f"budget    {document['queue']['why']}", markup=False)
+        race = document["retention"]["race"]
+        for line in document["retention"]["countdown"]:
+            console.print(f"retention {line}", markup=False)
+        if race is not None and race["answer"] != "enough-time":
+            console.print(f"          {race['answer']}: {race['steps'][-1]}", markup=False)
+        for each in document["retention"]["extended"]:
+            line = f"retention.ms of {each['topic']} is extended from {each['was_ms']} to {each['to_ms']} by this run"
+            console.print(line, markup=False)
         for each in document["silent"]:
             limit = f"; the run pauses at {each['pauses_at'][:19]}Z" if each["pauses_at"] else ""
             line = f"waits for {each['service']}, which has not answered since {each['since'][:19]}Z{limit}"
@@ -166,6 +176,29 @@ def _summary(run: Run) -> dict[str, Any]:
     }
 
 
+def _retention(backfill: BackfillRun, now: datetime) -> dict[str, Any]:
+    """The race against retention as the replay last noted it, with the time that is left now."""
+    from anabranch.cli.render_race import countdown
+    from anabranch.replay.retention_extension import STEP, ExtensionIntent
+    from anabranch.runs.canonical import instant_text
+
+    note = backfill.store.reader.retention_race(backfill.run_id)
+    extended = [
+        ExtensionIntent.of(each).document()
+        for each in backfill.store.reader.open_steps(STEP)
+        if each.run_id == backfill.run_id
+    ]
+    if note is None or not note.details["reading"]:
+        return {"at": None, "race": None, "countdown": [], "extended": extended}
+    race = {key: value for key, value in note.details.items() if key != "order"}
+    return {
+        "at": instant_text(note.at),
+        "race": race,
+        "countdown": list(countdown(note.details, now)),
+        "extended": extended,
+    }
+
+
 def _status(backfill: BackfillRun) -> dict[str, Any]:
     from datetime import datetime, timezone
 
@@ -182,6 +215,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     journal = backfill.store.reader.journal(run.id)
     records = backfill.store.reader.audit(run_id=run.id)
     all_paused = pause_switch(backfill.store).read(backfill.project_context.loaded.context)
+    now = datetime.now(timezone.utc)
     done = sum(e.step == "slice" and e.outcome is Outcome.SUCCEEDED for e in journal)
     return {
         **_summary(run),
@@ -191,10 +225,11 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         **operator_limits(read_controls(records, None)),
         "all_paused": None if all_paused is None else all_paused.document(),
         "queue": queue_entry(backfill.project_context, backfill.store, run.id),
+        "retention": _retention(backfill, now),
         "silent": silent_services(records, lease),
         "paused_by": paused_by_outage(records, run.state),
         "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),
         "fault": {"code": run.fault.code, "text": run.fault.text} if run.fault else None,
-        "approval": approval_document(backfill, datetime.now(timezone.utc)),
+        "approval": approval_document(backfill, now),
         "may": [event.value for event in legal_events(run.state)],
     }

@@ -206,6 +206,16 @@ class Budget(Part):
     )
 
 
+class RetentionTerms(Part):
+    """What the replay may change of the topic's retention, so that it is not overtaken by it."""
+
+    extend_up_to: Duration = Field(
+        description="The longest `retention.ms` that the replay may set on the topic. It is set only if the race "
+        "against retention is lost otherwise, and the former value is restored when the replay ends.",
+        examples=["7d"],
+    )
+
+
 class RollbackTerms(Part):
     """Who may roll back the promotion, and for how long."""
 
@@ -273,6 +283,11 @@ class BackfillSpec(Part):
     )
     budget: Budget | None = Field(
         default=None, description="Limits on rate and cost.", examples=[{"bytesPerSecond": "20MiB"}]
+    )
+    retention: RetentionTerms | None = Field(
+        default=None,
+        description="Whether the replay may extend the topic's retention while it reads; not if left out.",
+        examples=[{"extendUpTo": "7d"}],
     )
     rollback: RollbackTerms = Field(
         description="Who may roll it back, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]

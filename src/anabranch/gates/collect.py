@@ -243,5 +243,6 @@ class GateService:
             metrics=self.observer.metrics(),
             reaches=self.observer.reaches(),
             evidence=self._measures.known(),
+            retention=self.observer.retention(),
             run=self.run,
         )

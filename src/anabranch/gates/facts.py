@@ -12,6 +12,8 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.evidence import Evidence
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
+from anabranch.plan.retention.facts import RetentionFacts
+from anabranch.plan.slices import Slice
 from anabranch.runs.audit import ChainVerdict
 
 
@@ -72,6 +74,17 @@ def read_metrics(url: str, text: str, wanted: tuple[str, ...]) -> MetricsReading
 
 
 @dataclass(frozen=True)
+class RetentionReading:
+    """When the topic deletes what is still to be read, as observed now."""
+
+    facts: RetentionFacts
+    slices: tuple[Slice, ...]
+    """Those that are not staged."""
+    withheld: str | None
+    """Why an extension of retention that the contract permits may not be used now."""
+
+
+@dataclass(frozen=True)
 class GateFacts:
     now: datetime
     plan: Plan
@@ -90,6 +103,8 @@ class GateFacts:
     """Who may approve; None: this context asks for no approval."""
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     """By kind, the newest of each that is about this very backfill."""
+    retention: RetentionReading | None = None
+    """None: nothing is left to read."""
     run: str | None = None
     """None: there is only a contract yet."""
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from anabranch.gates.checks.compatibility import Probe
 from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.gates.checks.storage_path import StoragePath
-from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading
+from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, RetentionReading
 from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.slices import Offsets
 from anabranch.runs.heads import Head
@@ -26,6 +26,9 @@ class GateObserver(Protocol):
 
     def live(self) -> LiveReading:
         """Live's lag. A refusal is part of the reading; raises KafkaUnreachableError only."""
+
+    def retention(self) -> RetentionReading | None:
+        """When the topic deletes what is still to be read; None: nothing is. Raises KafkaUnreachableError."""
 
     def closing(self) -> ClosingReading:
         """Whether a record can be written and the audit chain verifies. A trial file it writes is removed."""

@@ -24,6 +24,9 @@ from anabranch.plan.ports import SourceFacts, SourceSurveyor, TargetSurveyor
 from anabranch.plan.preconditions import check_target
 from anabranch.plan.repeatable import require_repeatable, with_unpinned
 from anabranch.plan.request import BackfillRequest
+from anabranch.plan.retention.facts import RetentionObserver
+from anabranch.plan.retention.planning import race_of_plan, race_options
+from anabranch.plan.retention.rate import ReplayRate
 from anabranch.plan.strategies.event_windows import require_closed
 from anabranch.plan.strategies.strategy import Strategy
 from anabranch.plan.strategies.stream_start import StreamCheckpoint
@@ -52,6 +55,9 @@ class PlanningPorts:
     """The versions of the code that live has run."""
     code_versions: Callable[[Plan], CodeVersions]
     """Which of them wrote the plan's range."""
+    retention: Callable[[Plan], RetentionObserver] | None = None
+    rate: Callable[[Planned], ReplayRate | None] = lambda _: None
+    """Of the replay, as far as it was measured."""
 
 
 def plan_request(
@@ -85,4 +91,16 @@ def plan_request(
         lookups=pin_all(request, ports.lookups(), now),
         control=pin_control(request, planned.plan, ports.codes, partial(ports.code_versions, planned.plan)),
     )
-    return replace(planned, plan=plan, estimates=with_unpinned(planned.estimates, unpinned))
+    planned = replace(planned, plan=plan, estimates=with_unpinned(planned.estimates, unpinned))
+    return planned if ports.retention is None else _raced(planned, ports, ports.retention(plan), offsets_per_slice)
+
+
+def _raced(
+    planned: Planned, ports: PlanningPorts, observer: RetentionObserver, offsets_per_slice: int | None
+) -> Planned:
+    """The plan with its race against retention; its slices are cut by expiry where only that wins."""
+    plan = planned.plan
+    facts = observer.measure(plan.slices)
+    options = race_options(plan, planned.request.backfill)
+    slices, race = race_of_plan(plan, facts, ports.rate(planned), options, offsets_per_slice)
+    return replace(planned, plan=replace(plan, slices=slices), race=race)

@@ -62,11 +62,11 @@ class LookupGoneError(DriftError):
     code = "plan.lookup-gone"
 
 
-def require_no_drift(plan: Plan, drifts: Iterable[Drift]) -> None:
+def require_no_drift(plan: Plan, drifts: Iterable[Drift], run: str | None = None) -> None:
     """Raise for the first drift that forbids continuing."""
     for drift in drifts:
         if forbids(drift):
-            raise error_of(plan, drift)
+            raise error_of(plan, drift, run)
 
 
 def describe(drift: Drift) -> str:
@@ -103,7 +103,7 @@ def describe(drift: Drift) -> str:
 SAFE = "Production unchanged. Staging keeps the slices that were committed."
 
 
-def error_of(plan: Plan, drift: Drift) -> DriftError:
+def error_of(plan: Plan, drift: Drift, run: str | None = None) -> DriftError:
     """The error for a drift."""
     what = f"{plan.source.topic} → {plan.target.table}: {describe(drift)}."
     match drift:
@@ -118,6 +118,7 @@ def error_of(plan: Plan, drift: Drift) -> DriftError:
             return RetentionOvertookError(
                 what,
                 state=SAFE + " The run can't be promoted: the range would be incomplete.",
+                command=None if run is None else f"anabranch cancel {run}",
                 hint="cancel the run, raise retention.ms, and plan a range that the topic still contains",
                 topic=plan.source.topic,
                 lost={str(p): [start, end] for p, (start, end) in sorted(lost.items())},

@@ -44,6 +44,7 @@ def document_of_planned(planned: Planned) -> dict[str, Any]:
         "contract": planned.request.contract,
         "steps": [document_of(step) for step in steps_of(planned.plan)],
         "estimates": planned.estimates.document(),
+        "race": None if planned.race is None else planned.race.document(),
     }
 
 

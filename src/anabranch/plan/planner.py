@@ -17,6 +17,7 @@ from anabranch.plan.ports import SourceFacts, TargetFacts, TimestampBounds
 from anabranch.plan.preconditions import check_partitions, check_retention, check_target
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.request import BackfillRequest
+from anabranch.plan.retention.decision import RaceDecision
 from anabranch.plan.slices import cut, slice_size
 from anabranch.plan.strategies.event_windows import cut_windows, require_closed
 from anabranch.plan.strategies.merge_forward import plan_forward
@@ -38,6 +39,8 @@ class Planned:
     request: BackfillRequest
     plan: Plan
     estimates: Estimates
+    race: RaceDecision | None = None
+    """Against retention; None: not measured."""
 
 
 def make_plan(

@@ -26,6 +26,17 @@ class StagingHistory(Protocol):
         """Every commit of the staging since `base`, oldest first."""
 
 
+def extension_withheld(approval: RunApproval | None, settings: ContextSettings, now: datetime) -> str | None:
+    """Why a run may not extend its topic's retention now; None: it may. `approval` is None before it is submitted."""
+    if not settings.needs_approval:
+        return None
+    if approval is None:
+        return "an extension needs an approval of the plan: `anabranch approve PLAN`"
+    if approval.is_given(now):
+        return None
+    return f"an extension needs an approval: `anabranch approve {approval.run_id}`"
+
+
 @dataclass(frozen=True)
 class RunApproval:
     """The approval of one run in one context."""

@@ -24,6 +24,7 @@ class DriftGuard:
     """Of those, the offsets not in staging yet: others may expire. Called when some have expired."""
     notice: Callable[[Drift], None]
     """Given every drift, also those that don't forbid going on."""
+    run: str | None = None
 
     def check(self) -> None:
         """Raise DriftError if a change forbids going on."""
@@ -31,7 +32,7 @@ class DriftGuard:
         drifts = check_drift(self.plan, now, self.unread() if lost_of(self.wanted, now.earliest) else {})
         for drift in drifts:
             self.notice(drift)
-        require_no_drift(self.plan, drifts)
+        require_no_drift(self.plan, drifts, self.run)
 
 
 def drift_guard(
@@ -50,7 +51,7 @@ def drift_guard(
         if not forbids(drift):
             _record_once(lease, "drift.noticed", describe(drift))
 
-    return DriftGuard(plan, inputs, ranges_of(step.slice for step in slices), unread, record)
+    return DriftGuard(plan, inputs, ranges_of(step.slice for step in slices), unread, record, lease.run_id)
 
 
 def staged_ids(target: StagingTarget, plan: Plan, run_id: str, *, control: bool = False) -> set[str]:

@@ -19,6 +19,7 @@ from anabranch.replay.allowance import Allowance
 from anabranch.replay.controls import Controls, read_controls
 from anabranch.replay.pacing import Pacing
 from anabranch.replay.polling import polled
+from anabranch.replay.retention_guard import PlanOrder, SliceOrder
 from anabranch.replay.service_watch import OutageError, ServiceWatch, no_services
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingTarget
@@ -159,6 +160,8 @@ class Replayer:
     """Kafka, the catalog and the control database, watched while slices are replayed."""
     pacing: Pacing = field(default_factory=Pacing)
     """The limits besides those of the contract and the operators, and the brakes besides the writers' own."""
+    order: SliceOrder = field(default_factory=PlanOrder)
+    """Asked before each slice which of those that are left goes next."""
     _latest: deque[Controls] = field(default_factory=partial(deque, maxlen=1))
     """What operators asked for when the control database last answered."""
 
@@ -173,12 +176,15 @@ class Replayer:
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
                 self._through_outages(lambda _attempt: self._heed_rate())
                 self.watch.remaining([slice_ for _, slice_ in remaining])
-                for number, (variant, slice_) in enumerate(remaining, start=1):
-                    end = self._through_outages(
-                        partial(self._next, variant, slice_, remaining[number : number + AHEAD])
-                    )
+                started = self.clock.now()
+                while remaining:
+                    remaining = self._through_outages(partial(self._ordered, remaining))
+                    (variant, slice_), *following = remaining
+                    end = self._through_outages(partial(self._next, variant, slice_, following))
                     if end is not None:
                         return end
+                    remaining = following
+                    self.order.slice_done(slice_, self.clock.now() - started)
                 self._through_outages(lambda _attempt: self.guard.check())
         except OutageError as outage:
             self._pause(outage)
@@ -210,18 +216,32 @@ class Replayer:
             self.services.await_answers(self.lease.run_id)
         raise AssertionError("attempts do not end")
 
+    def _ordered(
+        self, remaining: Sequence[tuple[ReplayVariant, Slice]], _attempt: int
+    ) -> list[tuple[ReplayVariant, Slice]]:
+        """What is left, in the order in which it is read; the variants of a slice stay together.
+
+        What was prefetched for another order is discarded: it may expire last.
+        """
+        slices = list({slice_.id: slice_ for _, slice_ in remaining}.values())
+        place = {slice_.id: number for number, slice_ in enumerate(self.order(slices))}
+        ordered = sorted(remaining, key=lambda each: place[each[1].id])
+        if [slice_.id for _, slice_ in ordered] != [slice_.id for _, slice_ in remaining]:
+            self._discard_prefetched()
+        return ordered
+
     def _next(
-        self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]], attempt: int
+        self, variant: ReplayVariant, slice_: Slice, left: Sequence[tuple[ReplayVariant, Slice]], attempt: int
     ) -> ReplayEnd | None:
-        """One slice, or how to end instead of it."""
-        end = self._obey() or self.limits()
+        """One slice, or how to end instead of it. `left` are those after it."""
+        end = self._obey([slice_, *(each for _, each in left)]) or self.limits()
         if end is not None:
             return end
         if attempt == 1 or slice_.id not in self._settled(variant):
             self.guard.check()
             # Two threads: where the control database is silent, limits that need it not still hold for this slice.
             with polled(self._controls, POLL_SECONDS), polled(partial(self._look, variant, slice_), POLL_SECONDS):
-                self._one(variant, slice_, following, attempt)
+                self._one(variant, slice_, left[:AHEAD], attempt)
         return None
 
     def _pause(self, outage: OutageError) -> None:
@@ -324,7 +344,7 @@ class Replayer:
         for variant in self.variants:
             variant.writer.discard_prefetched()
 
-    def _obey(self) -> ReplayEnd | None:
+    def _obey(self, left: Sequence[Slice]) -> ReplayEnd | None:
         """Do what operators asked for between slices, and wait while a limit allows no slice to begin.
 
         A pause by an operator is a state of the run; a wait for a limit is not. The lease is held in both, so that
@@ -355,6 +375,7 @@ class Replayer:
                 POLL_SECONDS, "paused" if controls.pause else f"held by the {held.source}: {held.reason}"
             )
             self.clock.sleep(POLL_SECONDS)
+            self.order(left)  # retention goes on while the replay waits
 
     def _controls(self) -> Controls:
         controls = read_controls(self.lease.reader.audit(run_id=self.lease.run_id), self.bytes_per_second)

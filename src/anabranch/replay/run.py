@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError, ExitCode
@@ -30,6 +30,7 @@ from anabranch.replay.limits import Limits
 from anabranch.replay.pacing import Pacing
 from anabranch.replay.ports import CheckpointCopier, IsolationObserver, ReplayEngine, ReplayGates
 from anabranch.replay.replayer import Clock, ReplayEnd, Replayer, ReplayVariant, RunObserver, SliceWriter
+from anabranch.replay.retention_guard import PlanOrder, SliceOrder
 from anabranch.replay.service_watch import ServiceWatch
 from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
 from anabranch.replay.staging import Staging, StagingTarget, take_staging
@@ -63,6 +64,9 @@ class ReplayRun:
     """Limits and brakes of one replay, entered for as long as it reads: what they set up is removed at the exit."""
     hooks: Callable[[], AbstractContextManager[HookedStep]] = no_hooks
     """Of the context: one before the first slice, after the gates, and one at the end."""
+    retention: Callable[[], AbstractContextManager[SliceOrder]] = lambda: nullcontext(PlanOrder())
+    """The race against retention, entered for as long as the plan's slices are read: what it extends is restored at the
+    exit."""
 
     def __call__(self) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet.
@@ -108,8 +112,9 @@ class ReplayRun:
                         raise AssertionError(f"step {step.name} is not one of the replay")
         if cleared is None:
             raise AssertionError(f"the plan of run {self.lease.run_id} has no step that passes its gates")
-        with self.pacing() as pacing:
-            return self._ended(self._replayer(cleared.plan, variants, guard, self.limits(), pacing)(slices))
+        with self.pacing() as pacing, self.retention() as order:
+            replayer = self._replayer(cleared.plan, variants, guard, self.limits(), pacing, order)
+            return self._ended(replayer(slices))
 
     def catch_up(self, missed: Sequence[Slice]) -> StagedRun:
         """Replay slices of what live committed after the base, by the corrected code only; a control has no part.
@@ -126,7 +131,8 @@ class ReplayRun:
         with _prepared([writer], slices):
             variant = ReplayVariant(ReplaySlice.name, self._staging(), writer)
         with self.pacing() as pacing:
-            ended = self._ended(self._replayer(self.plan, [variant], guard, lambda: None, pacing)(slices))
+            replayer = self._replayer(self.plan, [variant], guard, lambda: None, pacing, PlanOrder())
+            ended = self._ended(replayer(slices))
         match ended:
             case StagedRun():
                 return ended
@@ -187,6 +193,7 @@ class ReplayRun:
         guard: DriftGuard,
         limits: Callable[[], ReplayEnd | None],
         pacing: Pacing,
+        order: SliceOrder,
     ) -> Replayer:
         return Replayer(
             self.lease,
@@ -200,6 +207,7 @@ class ReplayRun:
             limits,
             self.watch_services(),
             pacing,
+            order,
         )
 
 

@@ -11,6 +11,7 @@ from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
 from anabranch.runs.pace import Pace
 from anabranch.runs.ranges import TargetRange
+from anabranch.runs.retention import RetentionNote
 from anabranch.runs.run import Documents, NewRun, Run, RunFault, Submission
 from anabranch.runs.states import Event, State
 
@@ -39,6 +40,9 @@ class RunReader(Protocol):
     def open_intents(self, run_id: str) -> Sequence[JournalEntry]:
         """Intents without an outcome or with an unknown one: recovery has to look up their effect."""
 
+    def open_steps(self, step: str) -> Sequence[JournalEntry]:
+        """The same of all runs, whatever their state, for one step, in the order of recording."""
+
     def audit(
         self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
     ) -> Sequence[AuditRecord]:
@@ -46,6 +50,9 @@ class RunReader(Protocol):
 
     def pace(self, run_id: str) -> Pace | None:
         """What limited the run's replay when its process last noted it; None: it never did."""
+
+    def retention_race(self, run_id: str) -> RetentionNote | None:
+        """The race against retention when the run's process last noted it; None: it never did."""
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         """Verify the whole chain; `witness` is the head of an earlier verification that was stored elsewhere."""
@@ -110,6 +117,9 @@ class RunWriter(Protocol):
 
     def note_pace(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
         """Replace what limits the run's replay now. Not audited: the row is rewritten every few seconds."""
+
+    def note_retention_race(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
+        """Replace when retention deletes what the run still needs. Not audited: it is rewritten between slices."""
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

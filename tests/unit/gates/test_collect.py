@@ -18,7 +18,7 @@ from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.cleared import ClearedPlan
 from anabranch.gates.collect import GatePolicy, GateService, GateUnknownError
 from anabranch.gates.colour import Colour
-from anabranch.gates.facts import ClosingReading, GateFacts, LiveReading, MetricsReading
+from anabranch.gates.facts import ClosingReading, GateFacts, LiveReading, MetricsReading, RetentionReading
 from anabranch.gates.measure import MEASURED, READS
 from anabranch.gates.measure import ROLLBACK as ROLLBACK_KIND
 from anabranch.gates.ports import SampledRecord, TableIdentity
@@ -46,6 +46,9 @@ class World:
 
     def live(self) -> LiveReading:
         return self.facts.live
+
+    def retention(self) -> RetentionReading | None:
+        return None
 
     def closing(self) -> ClosingReading:
         return self.facts.closing

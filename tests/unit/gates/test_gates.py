@@ -24,17 +24,20 @@ from tests.unit.gates.facts import (
     probes,
 )
 
+from anabranch.contract.backfill import RetentionTerms
 from anabranch.contract.effects import Effect
 from anabranch.contract.pipeline import Live
 from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome
 from anabranch.gates.checks.observability import METRICS
 from anabranch.gates.checks.rollback import refusal_of
 from anabranch.gates.colour import Colour
-from anabranch.gates.facts import GateFacts, LiveReading, MetricsReading
+from anabranch.gates.facts import GateFacts, LiveReading, MetricsReading, RetentionReading
 from anabranch.gates.gate import Judgement
 from anabranch.gates.scorecard import GATES
 from anabranch.plan.drift import CodeChanged, PartitionsAdded, RetentionPassed
 from anabranch.plan.offsets.completeness import Proof
+from anabranch.plan.ports import OffsetAtTime
+from anabranch.plan.retention.facts import PartitionLog, RetentionFacts, RetentionSettings
 from anabranch.runs.audit import ChainFlaw
 
 Change = Callable[[GateFacts], GateFacts]
@@ -85,6 +88,24 @@ def kept_for(left: timedelta) -> Change:
     first = NOW - timedelta(days=10)
     retention = (timedelta(days=10) + left) // timedelta(milliseconds=1)
     return storage(first_ms=round(first.timestamp() * 1000), retention_ms=retention)
+
+
+def expiring_in(
+    left: timedelta, *, up_to: str | None = None, withheld: str | None = None, measured_path: bool = True
+) -> Change:
+    """The first record of every partition expires so long from now. All is read in less than a second."""
+
+    def change(facts: GateFacts) -> GateFacts:
+        kept = timedelta(days=7)
+        first = OffsetAtTime(0, round((NOW - kept + left).timestamp() * 1000))
+        logs = {p: PartitionLog(0, 10**6, (first,)) for p in facts.plan.source.ranges}
+        found = RetentionFacts("shop.orders", NOW, RetentionSettings(kept // timedelta(milliseconds=1), None), logs)
+        facts = replace(facts, retention=RetentionReading(found, facts.plan.slices, withheld))
+        if up_to is not None:
+            facts = contract(retention=RetentionTerms.model_validate({"extendUpTo": up_to}))(facts)
+        return unmeasured("rehearsal")(facts if measured_path else unmeasured("storage")(facts))
+
+    return change
 
 
 def proof(kind: Proof) -> Change:
@@ -201,6 +222,13 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("storage-path", kept_for(timedelta(days=3)), GREEN, None, "until 2025-07-04T12:00:00Z"),
     ("storage-path", kept_for(30 * MINUTE), YELLOW, None, "leaves 30m"),
     ("storage-path", kept_for(timedelta()), RED, FAILED, "at any moment"),
+    ("storage-path", expiring_in(60 * MINUTE), GREEN, None, "kept"),
+    ("storage-path", expiring_in(MINUTE / 600), RED, FAILED, "before it is read"),
+    ("storage-path", expiring_in(timedelta()), RED, FAILED, "at any moment"),
+    ("storage-path", expiring_in(timedelta(), measured_path=False), RED, FAILED, "at any moment"),
+    ("storage-path", expiring_in(MINUTE / 600, up_to="14d"), YELLOW, None, "extended to 14d"),
+    ("storage-path", expiring_in(timedelta(), up_to="14d", withheld="an approval is needed"), RED, FAILED, "approval"),
+    ("storage-path", expiring_in(timedelta(), up_to="1d"), RED, FAILED, "at any moment"),
     ("storage-path", kept_for(-MINUTE), RED, FAILED, "at any moment"),
     ("storage-path", measured("storage", STORAGE.document(), OLD), YELLOW, None, "expired"),
     ("capacity", unmeasured("rehearsal"), RED, UNKNOWN, "was not rehearsed"),

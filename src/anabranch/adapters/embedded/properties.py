@@ -50,6 +50,8 @@ def _embedded_use() -> dict[str, str]:
         "auto.create.topics.enable": "false",
         # Sample data has old timestamps: with Kafka's default of 7 days it would be deleted within minutes.
         "log.retention.ms": "-1",
+        # A topic with a retention of its own deletes records on time; Kafka checks every 5 minutes by default.
+        "log.retention.check.interval.ms": "5000",
         "group.initial.rebalance.delay.ms": "0",
         # The default of 50 partitions each only costs files and start-up time here.
         "offsets.topic.num.partitions": "5",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from anabranch.adapters.sql.leasing import check_epoch
 from anabranch.adapters.sql.rows import document, entry_from, find_intent
@@ -66,6 +66,13 @@ def record_outcome(
 def read_entries(connection: Connection, run_id: str) -> list[JournalEntry]:
     query = select(journal).where(journal.c.run_id == run_id).order_by(journal.c.number)
     return [entry_from(row) for row in connection.execute(query)]
+
+
+def read_open_entries(connection: Connection, step: str) -> list[JournalEntry]:
+    """Of every run."""
+    query = select(journal).where(journal.c.step == step).order_by(journal.c.number)
+    is_open = or_(journal.c.outcome.is_(None), journal.c.outcome == Outcome.UNKNOWN.value)
+    return [entry_from(row) for row in connection.execute(query.where(is_open))]
 
 
 def _get(connection: Connection, intent: str) -> JournalEntry:

@@ -9,14 +9,15 @@ from sqlalchemy import Engine, select
 
 from anabranch.adapters.sql import chain, rows
 from anabranch.adapters.sql.engine import reading
-from anabranch.adapters.sql.journalling import read_entries
-from anabranch.adapters.sql.schema import audit, documents, pace, runs, targets
+from anabranch.adapters.sql.journalling import read_entries, read_open_entries
+from anabranch.adapters.sql.schema import audit, documents, pace, retention_races, runs, targets
 from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict, verify_chain
 from anabranch.runs.canonical import instant
 from anabranch.runs.journal import JournalEntry
 from anabranch.runs.lease import Lease
 from anabranch.runs.pace import Pace
 from anabranch.runs.ranges import TargetRange
+from anabranch.runs.retention import RetentionNote
 from anabranch.runs.run import Documents, Run
 from anabranch.runs.states import State
 
@@ -62,6 +63,10 @@ class SqlRunReader:
     def open_intents(self, run_id: str) -> Sequence[JournalEntry]:
         return [entry for entry in self.journal(run_id) if entry.is_open]
 
+    def open_steps(self, step: str) -> Sequence[JournalEntry]:
+        with reading(self.engine) as connection:
+            return read_open_entries(connection, step)
+
     def audit(
         self, *, run_id: str | None = None, action: str | None = None, after: int = 0, limit: int | None = None
     ) -> Sequence[AuditRecord]:
@@ -77,6 +82,12 @@ class SqlRunReader:
         with reading(self.engine) as connection:
             row = connection.execute(select(pace).where(pace.c.run_id == run_id)).one_or_none()
         return None if row is None else Pace(instant(row.at), rows.document(row.details))
+
+    def retention_race(self, run_id: str) -> RetentionNote | None:
+        with reading(self.engine) as connection:
+            query = select(retention_races).where(retention_races.c.run_id == run_id)
+            row = connection.execute(query).one_or_none()
+        return None if row is None else RetentionNote(instant(row.at), rows.document(row.details))
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         with reading(self.engine) as connection:

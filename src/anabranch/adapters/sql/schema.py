@@ -144,3 +144,12 @@ replay_holds = Table(
     Column("reason", Text, nullable=False),
     Column("at", Text, nullable=False),
 )
+
+retention_races = Table(
+    "retention_races",
+    metadata,
+    # One row a run, replaced while it replays: when retention deletes what it still needs. Metrics are read from it.
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("details", Text, nullable=False),
+)

@@ -12,7 +12,7 @@ from anabranch.adapters.sql import chain, journalling, leasing
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.rows import get_run
-from anabranch.adapters.sql.schema import pace, runs
+from anabranch.adapters.sql.schema import pace, retention_races, runs
 from anabranch.adapters.sql.submission import submit
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import canonical_mapping, instant_text
@@ -124,6 +124,13 @@ class SqlRunWriter:
             connection.execute(delete(pace).where(pace.c.run_id == run_id))
             row = {"at": instant_text(self._now(connection)), "details": canonical_mapping(details)}
             connection.execute(insert(pace).values(run_id=run_id, **row))
+
+    def note_retention_race(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
+        with writing(self.engine) as connection:
+            leasing.check_epoch(connection, run_id, epoch)
+            connection.execute(delete(retention_races).where(retention_races.c.run_id == run_id))
+            row = {"at": instant_text(self._now(connection)), "details": canonical_mapping(details)}
+            connection.execute(insert(retention_races).values(run_id=run_id, **row))
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

@@ -20,6 +20,7 @@ def upgrade() -> None:
     _audit()
     _pace()
     _budget()
+    _retention_races()
     if op.get_bind().dialect.name == "postgresql":
         _guards_on_postgresql()
     else:
@@ -150,6 +151,15 @@ def _budget() -> None:
         sa.Column("actor", sa.Text, nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("at", sa.Text, nullable=False),
+    )
+
+
+def _retention_races() -> None:
+    op.create_table(
+        "retention_races",
+        sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), primary_key=True),
+        sa.Column("at", sa.Text, nullable=False),
+        sa.Column("details", sa.Text, nullable=False),
     )
 
 
