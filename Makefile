@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-cluster soak check format errors pictures recording bench bench-cli lock clean
+.PHONY: help install demo test test-long test-cluster soak check format errors monitoring pictures recording bench bench-cli lock clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ format: $(READY) ## Format the code and fix what ruff can fix
 
 errors: $(READY) ## Write docs/errors.md, the table of error codes, from the source
 	@$(BIN)/python -m tools.error_codes
+
+monitoring: $(READY) ## Write the Grafana dashboard, and the tables of docs/monitoring.md
+	@$(BIN)/python -m tools.dashboard
+	@$(BIN)/python -m tools.metrics_table
 
 pictures: $(READY) ## Write docs/validation.png, the validation page of sample data (needs chromium)
 	@$(BIN)/python -m tools.pictures

@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.fixtures.broker",
     "tests.fixtures.postgres",
     "tests.fixtures.project",
+    "tests.fixtures.prometheus",
     "tests.fixtures.spark",
     "tests.fixtures.two_at_once",
 ]

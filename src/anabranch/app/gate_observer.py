@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import shutil
 import urllib.request
@@ -24,12 +23,13 @@ from anabranch.gates.checks.observability import METRICS
 from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, RetentionReading, read_live, read_metrics
 from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.plan import Plan
+from anabranch.project.sections.metrics import metrics_url
 from anabranch.replay.retention_reading import read_retention
 
 CLIENT_ID = "anabranch-gates"
 RESIDENCY = "residency"
 """The property of a table that declares where its data must stay."""
-METRICS_SECONDS, METRICS_BYTES = 2.0, 4 * 1024 * 1024
+METRICS_SECONDS, METRICS_BYTES = 5.0, 4 * 1024 * 1024
 """How long the metrics endpoint may take, and how much of its answer is read."""
 
 
@@ -89,13 +89,12 @@ class ProjectObserver:
         settings = self.project_context.loaded.settings.metrics
         if settings.port is None:
             return MetricsReading(None)
-        bind = ipaddress.ip_address(settings.bind)
-        host = {4: "127.0.0.1", 6: "::1"}[bind.version] if bind.is_unspecified else settings.bind
-        url = f"http://{f'[{host}]' if bind.version == 6 else host}:{settings.port}/metrics"
+        url = metrics_url(settings.bind, settings.port)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(url, timeout=METRICS_SECONDS) as answer:
-                return read_metrics(url, answer.read(METRICS_BYTES).decode("utf-8", "replace"), METRICS)
+                text = answer.read(METRICS_BYTES).decode("utf-8", "replace")
+                return read_metrics(url, text, METRICS, self.plan.pipeline)
         except (OSError, ValueError) as error:  # HTTP errors and timeouts are OSError too
             return MetricsReading(url, missing=METRICS, refused=str(getattr(error, "reason", None) or error))
 

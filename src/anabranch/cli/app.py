@@ -63,6 +63,10 @@ from anabranch.cli.doctor import doctor  # noqa: E402
 app.command()(doctor)
 app.add_typer(audit)
 
+from anabranch.cli.metrics import metrics  # noqa: E402
+
+app.add_typer(metrics)
+
 from anabranch.cli.plan import plan  # noqa: E402
 
 app.command()(plan)

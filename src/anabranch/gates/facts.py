@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,9 +65,15 @@ def read_live(
     return LiveReading(sum(max(0, log_ends[p] - at) for p, at in position.items() if p in log_ends), by)
 
 
-def read_metrics(url: str, text: str, wanted: tuple[str, ...]) -> MetricsReading:
-    """Which of the wanted metrics a text in Prometheus' format has."""
-    served = set(re.findall(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)", text, re.MULTILINE))
+def read_metrics(url: str, text: str, wanted: tuple[str, ...], pipeline: str) -> MetricsReading:
+    """Which of the wanted metrics a text in Prometheus' format has with the label of this pipeline.
+
+    Raises ValueError if the text is not in that format.
+    """
+    from prometheus_client.parser import text_string_to_metric_families
+
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    served = {sample.name for sample in samples if sample.labels.get("pipeline") == pipeline}
     found = tuple(name for name in wanted if name in served)
     return MetricsReading(url, found, tuple(name for name in wanted if name not in served))
 

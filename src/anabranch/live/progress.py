@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from anabranch.adapters.embedded.state import write_document
+from anabranch.live.errors import LiveStateUnreadableError
+from anabranch.live.layout import LiveLayout
 from anabranch.live.record import VERSION, load_document, unreadable
 from anabranch.plan.slices import Offsets
 
@@ -107,3 +109,13 @@ class ProgressKeeper:
         counts = f"{done.records} records, {done.rows} rows, {done.quarantined} quarantined"
         counts += f", {done.late} late" if done.late else ""
         self._say(f"batch {done.batch}: {counts}, {seconds:.2f} s")
+
+
+def quarantined(state: Path, pipeline: str) -> int | None:
+    """Records that the pipeline's live has put into quarantine since it was started; None: it never ran, or its
+    progress can't be read."""
+    try:
+        progress = load_progress(LiveLayout(state, pipeline).progress)
+    except LiveStateUnreadableError:
+        return None
+    return None if progress is None else progress.quarantined

@@ -243,7 +243,9 @@ def test_metrics_are_green_by_what_the_port_answers_and_not_by_the_setting(
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write("".join(f'# TYPE {name} gauge\n{name}{{a="b"}} 1\n' for name in names).encode())
+            self.wfile.write(
+                "".join(f'# TYPE {name} gauge\n{name}{{pipeline="orders"}} 1\n' for name in names).encode()
+            )
 
         def log_message(self, *_: object) -> None: ...
 

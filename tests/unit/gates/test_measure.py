@@ -67,7 +67,12 @@ def test_lag_is_by_the_group_and_the_table_is_read_only_without_one() -> None:
 
 
 def test_metrics_are_looked_for_by_their_whole_name() -> None:
-    text = '# HELP lag_records of live\nlag_records_total 3\nrows{table="t"} 4\n'
-    reading = read_metrics("http://h/metrics", text, ("rows", "lag_records"))
+    text = '# HELP lag_records of live\nlag_records_total{pipeline="a"} 3\nrows{table="pipeline",pipeline="a"} 4\n'
+    reading = read_metrics("http://h/metrics", text, ("rows", "lag_records"), "a")
     assert reading.names == ("rows",)
     assert reading.missing == ("lag_records",)
+
+
+def test_metrics_of_another_pipeline_do_not_count() -> None:
+    text = 'lag_records{pipeline="ab"} 3\nrows 4\nother{table="pipeline=\\"a\\""} 1\n'
+    assert read_metrics("http://h/metrics", text, ("lag_records", "rows", "other"), "a").names == ()

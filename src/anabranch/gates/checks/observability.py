@@ -8,9 +8,9 @@ from anabranch.gates.facts import GateFacts
 from anabranch.gates.gate import GateFinding, Judgement, judged, unknown, untested
 
 NAME = "observability"
-LIVE_LAG, REPLAYED = "anabranch_live_lag_records", "anabranch_replay_records_total"
+LIVE_LAG, REPLAYED = "anabranch_live_lag_records", "anabranch_records_total"
 METRICS = (LIVE_LAG, REPLAYED)
-"""The metrics that an endpoint must serve: live's lag and the replay's progress."""
+"""The metrics that an endpoint must serve of the pipeline: live's lag and the replay's progress."""
 _BY = {"group": "its consumer group", "table": "its commits to the table"}
 
 
@@ -29,7 +29,7 @@ def judge_observability(facts: GateFacts) -> Judgement:
 
 def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     live, metrics, group = facts.live, facts.metrics, facts.pipeline.spec.consumer_group
-    serve = f"serve {' and '.join(METRICS)} at metrics.port of the context"
+    serve = "anabranch metrics serve" if metrics.url else "set metrics.port, then: anabranch metrics serve"
     if live.refused is not None:
         words = f"live's lag can't be read: {live.refused}"
         yield unknown(words, f"let this user describe the group {group} and the topic")
@@ -42,4 +42,5 @@ def _findings(facts: GateFacts) -> Iterator[GateFinding]:
     elif metrics.refused is not None:
         yield untested(f"{seen}{metrics.url} can't be read: {metrics.refused}", serve)
     elif metrics.missing:
-        yield untested(f"{seen}{metrics.url} does not serve {' and '.join(metrics.missing)}", serve)
+        lacking = " and ".join(metrics.missing)
+        yield untested(f"{seen}{metrics.url} does not serve {lacking} of {facts.plan.pipeline}", serve)

@@ -1,0 +1,1 @@
+"""Reads the sources of metrics of a project and serves them; `monitoring/` decides what a metric is."""
