@@ -9,8 +9,9 @@ from datetime import datetime, timezone
 
 from anabranch.adapters.kafka.retention import KafkaRetention
 from anabranch.adapters.kafka.topic_retention import KafkaTopicRetention
-from anabranch.adapters.sql.store import StoreAbsentError
+from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.replay_holds import budget_board, configured_budget
 from anabranch.contract.backfill import Backfill
 from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.gates.checks.storage_path import recorded_rate
@@ -24,6 +25,7 @@ from anabranch.readiness.rehearsals import rate_of_planned
 from anabranch.replay import retention_sweep
 from anabranch.replay.retention_extension import STEP, ExtensionIntent, RetentionExtension
 from anabranch.replay.retention_guard import RetentionGuard, SliceOrder, guarding
+from anabranch.replay.retention_share import NoShare, PriorityShare, ShareControl
 from anabranch.runs.lease_holder import take_run_lease
 from anabranch.runs.run_lease import RunLease, RunStore
 from anabranch.runs.store import RunReader
@@ -54,7 +56,7 @@ def withheld(project_context: ProjectContext, reader: RunReader, plan: Plan, run
 @contextmanager
 def retention_guard(
     project_context: ProjectContext,
-    store: RunStore,
+    store: SqlRunStore,
     lease: RunLease,
     plan: Plan,
     contract: Backfill,
@@ -72,6 +74,7 @@ def retention_guard(
         rate=recorded_rate(store.reader, plan, contract, now_utc()),
         notice=notice,
         clock=time.monotonic,
+        share=_share(project_context, store, lease),
         variants=variants_of(plan),
     )
     with guarding(guard) as order:
@@ -100,6 +103,19 @@ def sweep_extensions(
         notice,
         failed,
         besides,
+    )
+
+
+def _share(project_context: ProjectContext, store: SqlRunStore, lease: RunLease) -> ShareControl:
+    budget, board = configured_budget(project_context), budget_board(store)
+    if budget is None:
+        return NoShare()
+    return PriorityShare(
+        board,
+        lambda: board.view(project_context.loaded.context, budget),
+        lambda: store.reader.pace(lease.run_id),
+        lease.run_id,
+        lease.actor,
     )
 
 

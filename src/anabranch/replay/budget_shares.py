@@ -91,6 +91,12 @@ def divide(budget: Budget, members: Sequence[Member], now: datetime) -> tuple[Me
     return tuple(divided[each.run] for each in members)
 
 
+def share_at(run: str, priority: int, budget: Budget, members: Sequence[Member], now: datetime) -> int:
+    """The share in bytes per second that an admitted run would arrive at with this priority; 0 for any other."""
+    changed = [replace(each, priority=priority) if each.run == run else each for each in members]
+    return _targets(budget, [each for each in changed if each.admitted and not each.exempt], now).get(run, 0)
+
+
 def queue_order(members: Iterable[Member], now: datetime) -> tuple[Member, ...]:
     """The runs that wait for a slot, the next one first: by weight and age."""
     waiting = [each for each in members if not each.admitted and each.wants and not each.exempt]

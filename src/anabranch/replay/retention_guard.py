@@ -14,6 +14,7 @@ from anabranch.plan.retention.facts import RetentionFacts, RetentionObserver
 from anabranch.plan.retention.rate import ReplayRate, observed_rate
 from anabranch.plan.slices import Slice
 from anabranch.replay.retention_extension import RetentionExtension, without_extensions
+from anabranch.replay.retention_share import NoShare, ShareControl
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 
@@ -56,6 +57,7 @@ class RetentionGuard:
     """As planned; the replay's own counts once a slice is done."""
     notice: Callable[[str], object]
     clock: Callable[[], float]
+    share: ShareControl = field(default_factory=NoShare)
     variants: int = 1
     """How often each slice is replayed: twice with a control."""
     _offsets: int = 0
@@ -89,13 +91,22 @@ class RetentionGuard:
         facts = without_extensions(measured, self.extension.open_extensions())
         settings = facts.settings
         unlimited = settings is not None and settings.retention_ms is None and settings.retention_bytes is None
-        seconds, words = (None, None) if self.rate is None else (self.rate.seconds, self.rate.words)
-        decision = decide(remaining, seconds, facts, self._permitted(), words)
+        decision, shared = self._decide(remaining, facts)
+        if shared and decision.answer not in (Answer.ENOUGH_TIME, Answer.SOONEST_FIRST):
+            self.share.take()
         if decision.answer is Answer.EXTENSION:
             decision = self._extended(decision, remaining, facts)
         self._note(decision)
         self._last = decision
         self._checked, self._pause = self.clock(), UNLIMITED_SECONDS if unlimited else CHECK_SECONDS
+
+    def _decide(self, remaining: Sequence[Slice], facts: RetentionFacts) -> tuple[RaceDecision, bool]:
+        """The decision, and whether a greater share was among its options."""
+        options, rate = self._permitted(), self.rate
+        if rate is None:
+            return decide(remaining, None, facts, options, None), False
+        options = replace(options, share=self.share.offer(rate.seconds))
+        return decide(remaining, rate.seconds, facts, options, rate.words), options.share is not None
 
     def _permitted(self) -> Options:
         options = self.options()
@@ -114,8 +125,7 @@ class RetentionGuard:
             raise
         except AnabranchError as error:
             self._refused = error.what
-            seconds, words = (None, None) if self.rate is None else (self.rate.seconds, self.rate.words)
-            return decide(remaining, seconds, facts, self._permitted(), words)
+            return self._decide(remaining, facts)[0]
         return decision
 
     def _note(self, decision: RaceDecision) -> None:
@@ -133,6 +143,7 @@ class RetentionGuard:
     def end(self) -> None:
         """Restore what was extended, and note that nothing is read any more. Idempotent."""
         self.extension.restore()
+        self.share.give_back()
         if self._last is not None:
             document = {**self._last.document(), "reading": False}
             self.lease.writer.note_retention_race(self.lease.run_id, self.lease.epoch, document)
