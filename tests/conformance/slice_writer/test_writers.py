@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from tests.conformance.classes.dying import dying_at
 from tests.conformance.classes.kinds import STATELESS, Kind
-from tests.conformance.slice_writer.scene import BAD, Bench, Written
+from tests.conformance.slice_writer.scene import BAD, EPOCH, Bench, Written
 from tests.conformance.slice_writer.writers import LONG, NATIVE, WRITERS, WriterCase
 
+from anabranch.adapters.spark.native.append_writer import NativeAppendWriter
 from anabranch.adapters.spark.native.versions import BUILT_FOR
 from anabranch.adapters.spark.write import factory
+from anabranch.adapters.spark.write.progress import ProgressTracker
+from anabranch.adapters.spark.write.slice_committer import SliceCommitter
 from anabranch.adapters.spark.write.slice_writer import SparkSliceWriter
+from anabranch.adapters.spark.write.target_table import spark_name
 from anabranch.errors import AnabranchError
 from anabranch.plan.slices import Slice
+from anabranch.replay.slice_ledger import SliceLedger
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 every_writer = pytest.mark.parametrize(
@@ -109,6 +115,55 @@ def test_a_staging_that_is_gone_takes_no_slice(bench_of: BenchOf, case: WriterCa
         assert refused.value.code == "replay.slice-failed"
         assert written.bench.scene.rows() == main
         assert written.bench.target.head(written.staging.name) is None, "no branch is made for it"
+
+
+def test_a_writer_that_is_superseded_just_before_its_commit_commits_nothing(
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iceberg's append would create the branch again, on top of main."""
+    [native] = [case for case in WRITERS if case.made is NativeAppendWriter]
+    with bench_of(native.kind).staged(native) as written:
+        target, run = written.bench.target, written.job.run_id
+        [former] = target.stagings(run)
+
+        class Superseded(dict[str, str]):
+            """Read when the append is built, and committed next."""
+
+            def items(self) -> Any:
+                target.hand_over(former, run, EPOCH + 1)
+                return super().items()
+
+        own = SliceCommitter.properties
+        monkeypatch.setattr(SliceCommitter, "properties", lambda *given: Superseded(own(*given)))
+        with pytest.raises(AnabranchError) as refused:
+            written.write(written.bench.plan.slices[0])
+        assert refused.value.code == "replay.slice-failed"
+        assert "superseded" in refused.value.what
+        assert [place.epoch for place in target.stagings(run)] == [EPOCH + 1], "its branch is not made again"
+        assert target.head(target.stagings(run)[0].name) == former.head, "and the next epoch's has not moved"
+        assert not written.orphans()
+
+
+def test_a_branch_that_was_made_again_from_main_holds_no_slice(bench_of: BenchOf) -> None:
+    """As Spark's append makes it, if another epoch takes staging while its rows are written."""
+    [plain] = [case for case in WRITERS if case.made is SparkSliceWriter]
+    with bench_of(plain.kind).staged(plain) as written:
+        job, staging, slice_ = written.job, written.staging, written.bench.plan.slices[0]
+        target = written.bench.target
+        [former] = target.stagings(job.run_id)
+        target.hand_over(former, job.run_id, EPOCH + 1)
+        jvm: Any = job.spark._jvm
+        name = spark_name(job.catalog, job.plan.target.table)
+        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(job.spark._jsparkSession, name)
+        append = table.newFastAppend().toBranch(staging.name)
+        committer = SliceCommitter(job, ProgressTracker())
+        for key, value in committer.properties(slice_, staging, SliceLedger(0, {})).items():
+            append.set(key, value)
+        append.commit()
+        assert target.head(staging.name) is not None, "Iceberg has made it again"
+        assert committer.find(slice_, staging) is None
+        with pytest.raises(AnabranchError, match="superseded"):
+            committer.require(slice_, staging)
 
 
 def test_with_other_versions_the_plain_writer_is_used_and_the_user_is_told(

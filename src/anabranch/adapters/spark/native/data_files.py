@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.iceberg.catalog import IcebergCatalog
 from anabranch.adapters.spark.write.clustering import CLUSTERED, FANOUT
 from anabranch.adapters.spark.write.target_table import spark_name
 
+BRANCH_GONE = "anabranch.BranchFence$BranchGoneException"
+
 
 @dataclass(frozen=True)
 class DataFiles:
     """The owner commits them or drops them; else they stay in the table's folder as orphans."""
 
+    spark: SparkSession
     table: Any
     """Iceberg's `Table`, in the JVM."""
     files: tuple[Any, ...]
@@ -33,18 +37,21 @@ class DataFiles:
     def commit(self, branch: str, properties: Mapping[str, str]) -> None:
         """All files in one fast append on top of the branch's head at that time. Not idempotent.
 
-        Deletes the files and commits nothing if the branch is gone: the caller finds no snapshot of its slice.
+        Deletes the files and commits nothing if the branch is gone by the commit itself: the caller finds no snapshot
+        of its slice.
         """
-        self.table.refresh()
-        if self.table.snapshot(branch) is None:
-            self.drop()  # Iceberg would create the branch again, with nothing below the append
-            return
-        append = self.table.newFastAppend().toBranch(branch)
+        jvm: Any = self.spark._jvm
+        append = jvm.anabranch.BranchFence.append(self.table, branch)
         for file in self.files:
             append.appendFile(file)
         for name, value in properties.items():
             append.set(name, value)
-        append.commit()
+        try:
+            append.commit()
+        except Py4JJavaError as failed:
+            if failed.java_exception.getClass().getName() != BRANCH_GONE:
+                raise
+            self.drop()  # refused before anything was sent to the catalog
 
     def drop(self) -> None:
         """Delete the files. Never after `commit`, whatever its answer was."""
@@ -94,4 +101,4 @@ class PlannedFiles:
         files = tuple(self.append.run())
         jvm: Any = self.spark._jvm
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table)
-        return DataFiles(table, files)
+        return DataFiles(self.spark, table, files)

@@ -36,7 +36,7 @@ class LookupTables:
                 hint=f"write lookups: {{{name}: database.table}} in the pipeline",
             )
         pin = self.pins[name]
-        return session.read.option("snapshot-id", str(pin.snapshot)).table(spark_name(self.catalog, pin.table))
+        return session.read.option("snapshot-id", pin.snapshot).table(spark_name(self.catalog, pin.table))
 
     def frames(self, session: SparkSession) -> dict[str, DataFrame]:
         return {name: self.frame(session, name) for name in self.pins}

@@ -83,7 +83,7 @@ class SliceCommitter:
     def find(self, slice_: Slice, staging: Staging) -> Head | None:
         target = IcebergTarget(self.job.catalog.open(), self.job.plan.target.table)
         try:
-            staged = target.staged_slices(staging.name, staging.root or self.job.plan.staging_base)
+            staged = target.staged_slices(staging.name, staging.root or staging.head)
         except HistoryGoneError:
-            return None
+            return None  # the branch is gone, or Spark's append has created it again from main
         return next((each.head for each in staged if each.slice_id == slice_.id), None)
