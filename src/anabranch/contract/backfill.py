@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from anabranch.contract.head_names import HeadName
 from anabranch.contract.pipeline import Columns
 from anabranch.contract.ranges import Range
 from anabranch.project.model import Envelope, Name, Part, Positive, Whole, Words
@@ -108,7 +109,7 @@ class LookupAsOf(Part):
     as_of: Moment | None = Field(
         default=None, description="The snapshot that was current at this moment.", examples=["2025-06-01T00:00:00Z"]
     )
-    snapshot: Positive | None = Field(
+    snapshot: HeadName | None = Field(
         default=None, description="The id of a snapshot of the table.", examples=[4190362713217890000]
     )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from anabranch.contract.head_names import HeadName
 from anabranch.project.model import Part, Positive, Whole
 from anabranch.project.quantities import Moment
 from anabranch.project.refusals import Problem, refusal, refuse
@@ -86,7 +87,7 @@ class Range(Part):
             examples=[{"0": {"from": 0, "to": 100000}}],
         )
     )
-    since_snapshot: Positive | None = Field(
+    since_snapshot: HeadName | None = Field(
         default=None,
         description="All records after this snapshot of the target (classes upsert and ordered).",
         examples=[8345213987412],

@@ -114,7 +114,7 @@ class BaseGone:
 class LookupGone:
     name: str
     table: str
-    snapshot: int
+    snapshot: Head
 
 
 Drift = (

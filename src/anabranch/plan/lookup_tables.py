@@ -11,6 +11,7 @@ from anabranch.contract.backfill import LookupAsOf
 from anabranch.plan.refusals import PlanRefusedError
 from anabranch.plan.request import BackfillRequest
 from anabranch.project.quantities import format_moment
+from anabranch.runs.heads import Head
 
 
 class LookupUnreadableError(PlanRefusedError):
@@ -20,7 +21,7 @@ class LookupUnreadableError(PlanRefusedError):
 @dataclass(frozen=True)
 class LookupPin:
     table: str
-    snapshot: int
+    snapshot: Head
 
 
 Pins = Mapping[str, LookupPin]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from anabranch.plan.slices import Offsets
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 
 class Author(str, Enum):
@@ -32,8 +32,8 @@ class Commit:
     code: str | None = None
     """Digest of the transform that made a live commit's rows."""
     offsets: Offsets = field(default_factory=dict)
-    added: frozenset[str] = frozenset()
-    removed: frozenset[str] = frozenset()
+    added: frozenset[Piece] = frozenset()
+    removed: frozenset[Piece] = frozenset()
 
     @property
     def touches(self) -> bool:
@@ -42,9 +42,9 @@ class Commit:
 
 @dataclass(frozen=True)
 class ClearToPromote:
-    """Promote against the head that was looked at. The files in `keep` are live's, made by the plan's own code."""
+    """Promote against the head that was looked at. The pieces in `keep` are live's, made by the plan's own code."""
 
-    keep: frozenset[str]
+    keep: frozenset[Piece]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def classify_range_commits(
     so that a later commit there is not what was planned for. Otherwise a live commit holds only offsets after the
     plan's, and keeping it counts nothing twice.
     """
-    keep: set[str] = set()
+    keep: set[Piece] = set()
     behind: list[Commit] = []
     for commit in since_base:
         match commit.author:

@@ -11,7 +11,7 @@ from anabranch.plan.target_range import TargetPart
 from anabranch.promote.capabilities import Capabilities
 from anabranch.promote.history import Author, Commit
 from anabranch.replay.staging import Staging
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 
 class ConcurrentCommitError(AnabranchError):
@@ -28,8 +28,8 @@ class TargetHistory:
     head: Head
     commits: tuple[Commit, ...]
     """Since the base, oldest first."""
-    present: frozenset[str]
-    """The range's files at the head."""
+    present: frozenset[Piece]
+    """Those of the range at the head."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PromotionTarget(Protocol):
     """What the target promises, whatever the plan."""
 
     def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
-        """The head, every commit since `base` with what it did to the range, and the range's files. Changes nothing.
+        """The head, every commit since `base` with what it did to the range, and the range's pieces. Changes nothing.
 
         Raises an AnabranchError when commits since the base have expired: what they did is then unknown.
         """
@@ -66,8 +66,8 @@ class PromotionTarget(Protocol):
         longer land.
         """
 
-    def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> Head:
-        """Replace the range by staging's rows and the files in `keep`, in one commit that carries `note`.
+    def promote(self, history: TargetHistory, keep: Collection[Piece], staging: Staging, note: CommitNote) -> Head:
+        """Replace the range by staging's rows and the pieces in `keep`, in one commit that carries `note`.
 
         Raises ConcurrentCommitError, with nothing changed, when production is no longer at `history.head` or staging
         is not this epoch's any more. Afterwards `find_commit(note.id)` returns the same head, and whatever

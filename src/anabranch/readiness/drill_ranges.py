@@ -28,7 +28,7 @@ def ranges_since(snapshots: Iterable[TableSnapshot], position: Mapping[int, int]
     """Of a table that is replaced as a whole: since each snapshot but that of live's `position`, then everything."""
     for each in snapshots:
         if each.position != position:
-            yield {"sinceSnapshot": int(each.snapshot)}  # as people write it in a contract
+            yield {"sinceSnapshot": each.snapshot}
     yield {"everything": True}
 
 

@@ -1,4 +1,4 @@
-"""What a room knows of a target's versions: a name to compare and to show, which only the target's adapter reads."""
+"""What a room knows of a target's versions and their parts: names to compare and to show, which only adapters read."""
 
 from __future__ import annotations
 
@@ -7,3 +7,7 @@ from typing import NewType
 Head = NewType("Head", str)
 """One version of a target: a snapshot id, a log version, offsets by partition. Equal texts name the same version;
 nothing else may be concluded from them, neither their order nor that they are numbers."""
+
+Piece = NewType("Piece", str)
+"""What a commit adds to a target or removes: a data file, a transaction's rows, a span of offsets. Equal texts name the
+same piece."""

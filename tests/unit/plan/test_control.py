@@ -24,6 +24,7 @@ from anabranch.plan.plan import Plan, read_plan
 from anabranch.plan.request import contract_hash, with_control
 from anabranch.plan.steps import ControlSlice, MakeControlStaging, ReplaySlice, describe, steps_of
 from anabranch.project.model import as_plain
+from anabranch.runs.heads import Head
 
 OLD, NEW = "a" * 64, "b" * 64
 ALL = {0: (0, 10**6)}
@@ -129,8 +130,8 @@ def test_a_control_reads_everything_once_more(world: World) -> None:
 
 
 def test_lookups_are_in_the_plan_and_its_hash(plan: Plan) -> None:
-    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
-    assert len({plan.hash, pinned.hash, replace(plan, lookups={"rates": LookupPin("shop.rates", 8)}).hash}) == 3
+    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", Head("7"))})
+    assert len({plan.hash, pinned.hash, replace(plan, lookups={"rates": LookupPin("shop.rates", Head("8"))}).hash}) == 3
     assert plan.document()["lookups"] == {}
     assert read_plan(pinned.document()) == pinned
 

@@ -55,10 +55,10 @@ def test_nothing_changed_is_no_drift(plan: Plan) -> None:
 
 
 def test_a_lookup_that_is_gone_stops_the_run(plan: Plan) -> None:
-    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
+    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", Head("7"))})
     assert check_drift(pinned, NOW) == []
     [drift] = check_drift(pinned, replace(NOW, lookups_gone=frozenset({"rates"})))
-    assert drift == LookupGone("rates", "shop.rates", 7)
+    assert drift == LookupGone("rates", "shop.rates", Head("7"))
     with pytest.raises(LookupGoneError, match=r"snapshot 7 of lookup rates \(shop\.rates\)"):
         require_no_drift(pinned, [drift])
 
@@ -125,7 +125,7 @@ def test_once_all_is_staged_code_offsets_and_lookups_matter_no_more_where_a_rang
     """Only a whole table is merged again: to catch up with live, and to take the run out after its promotion."""
     gone = frozenset({"rates"})
     now = replace(NOW, code="c2", earliest={0: 9999, 1: 9999}, lookups_gone=gone, files={}, partitions=3)
-    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", 7)})
+    pinned = replace(plan, lookups={"rates": LookupPin("shop.rates", Head("7"))})
     always: set[type] = {PartitionsAdded, CheckFileChanged}
     reading = {type(each) for each in drift_at(pinned, now, Stage.REPLAYING)}
     assert reading == always | {CodeChanged, RetentionPassed, LookupGone}

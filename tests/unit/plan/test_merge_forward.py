@@ -79,7 +79,7 @@ def test_a_state_of_the_snapshot_that_was_named_must_be_of_this_topic(world: Wor
     assert plan(world, state(7, {0: 10, 1: 20}), **named).state == StartSnapshot(Head("7"), {0: 10, 1: 20})
     with pytest.raises(PlanRefusedError) as refused:
         plan(world, state(7, {0: 10}, topic="former"), state(8, {0: 10}), **named)
-    assert (refused.value.code, refused.value.fields["snapshot"]) == ("plan.state-unknown", 7)
+    assert (refused.value.code, refused.value.fields["snapshot"]) == ("plan.state-unknown", "7")
 
 
 def test_a_state_that_was_named_may_hold_the_damage(world: World) -> None:

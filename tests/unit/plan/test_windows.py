@@ -31,7 +31,7 @@ from anabranch.plan.strategies.event_windows import (
 )
 from anabranch.plan.target_range import EPOCH, Grain, PartitionRange, TimeAxis, widen
 from anabranch.promote.history import Author, BlockedByCommit, ClearToPromote, Commit, classify_range_commits
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 MINUTE = timedelta(minutes=1)
 AXIS = TimeAxis("window_start", Grain.HOUR)
@@ -220,7 +220,7 @@ def test_windows_that_live_has_not_closed_are_refused(world: World) -> None:
 
 
 def test_a_live_commit_into_windows_of_the_range_blocks_and_is_never_kept() -> None:
-    commit = Commit(Head("8"), Author.LIVE, code="c1", offsets={0: (5, 9)}, added=frozenset({"f"}))
+    commit = Commit(Head("8"), Author.LIVE, code="c1", offsets={0: (5, 9)}, added=frozenset({Piece("f")}))
     given_ = {"run": "r", "code": "c1", "staged": (), "present": ("f",)}
     assert classify_range_commits([commit], **given_) == ClearToPromote(frozenset({"f"}))  # type: ignore[arg-type]
     assert classify_range_commits([commit], **given_, windows=True) == BlockedByCommit(commit)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from anabranch.promote.history import Author, Commit, StagingBehind, classify_ta
 from anabranch.replay.ledger import CATCH_UP
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 PART = PartitionRange(TimeAxis("at", Grain.DAY), 0, 1)
 RANGE = Plan(
@@ -34,7 +34,9 @@ TABLE = replace(RANGE, strategy=Strategy.MERGE_FORWARD, target=replace(RANGE.tar
 
 
 def live(snapshot: int, offsets: Offsets) -> Commit:
-    return Commit(Head(str(snapshot)), Author.LIVE, None, "buggy", offsets, added=frozenset({f"live-{snapshot}"}))
+    return Commit(
+        Head(str(snapshot)), Author.LIVE, None, "buggy", offsets, added=frozenset({Piece(f"live-{snapshot}")})
+    )
 
 
 def staged(slice_id: str, offsets: Offsets) -> StagedSlice:

@@ -17,11 +17,11 @@ from anabranch.promote.history import (
     classify_range_commits,
     other_writer,
 )
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 MINE, OTHER = "run1", "run2"
 CODE, OTHER_CODE = "fixed", "buggy"
-FILE, OLD = "new.parquet", "old.parquet"
+FILE, OLD = Piece("new.parquet"), Piece("old.parquet")
 OFFSETS = {0: (10, 20)}
 
 HEADS = st.integers(1, 9).map(lambda number: Head(str(number)))
@@ -99,16 +99,16 @@ def test_no_author_but_live_is_ever_kept_or_caught_up(author: Author) -> None:
 
 def test_live_rows_that_were_compacted_are_caught_up_and_not_lost() -> None:
     live = Commit(Head("1"), Author.LIVE, None, CODE, OFFSETS, frozenset({FILE}))
-    rewrite = Commit(Head("2"), Author.REWRITE, added=frozenset({"compacted"}), removed=frozenset({FILE}))
-    verdict = classify_range_commits([live, rewrite], run=MINE, code=CODE, staged=(), present={"compacted"})
+    rewrite = Commit(Head("2"), Author.REWRITE, added=frozenset({Piece("compacted")}), removed=frozenset({FILE}))
+    verdict = classify_range_commits([live, rewrite], run=MINE, code=CODE, staged=(), present={Piece("compacted")})
     assert verdict == StagingBehind((live,))
     assert classify_range_commits(
-        [live, rewrite], run=MINE, code=CODE, staged={Head("1")}, present={"compacted"}
+        [live, rewrite], run=MINE, code=CODE, staged={Head("1")}, present={Piece("compacted")}
     ) == ClearToPromote(frozenset())
 
 
 def test_a_live_commit_of_which_one_file_was_compacted_is_caught_up_whole() -> None:
-    live = Commit(Head("1"), Author.LIVE, None, CODE, OFFSETS, frozenset({"a", "b"}))
+    live = Commit(Head("1"), Author.LIVE, None, CODE, OFFSETS, frozenset({Piece("a"), Piece("b")}))
     assert classify_range_commits([live], run=MINE, code=CODE, staged=(), present={"a", "compacted"}) == StagingBehind(
         (live,)
     )
@@ -144,7 +144,7 @@ def test_a_history_is_judged_as_its_commits_are(
         assert verdict == StagingBehind(tuple(c for c, each in zip(commits, alone, strict=True) if each == "behind"))
     else:
         kept = [commit.added for commit, each in zip(commits, alone, strict=True) if each == "keep"]
-        assert verdict == ClearToPromote(frozenset[str]().union(*kept))
+        assert verdict == ClearToPromote(frozenset[Piece]().union(*kept))
 
 
 @given(_commits(), st.frozensets(HEADS), st.frozensets(st.sampled_from("abcdef")))
@@ -155,12 +155,12 @@ def test_what_is_kept_is_there_and_was_added_by_live_with_the_same_code(
     if isinstance(verdict, ClearToPromote):
         ours = [c for c in commits if c.author is Author.LIVE and c.code == CODE and c.snapshot not in staged]
         assert verdict.keep <= present
-        assert verdict.keep <= frozenset[str]().union(*(commit.added for commit in ours))
+        assert verdict.keep <= frozenset[Piece]().union(*(commit.added for commit in ours))
 
 
 @pytest.mark.parametrize("author", Author)
 @pytest.mark.parametrize("touches", [frozenset(), frozenset({FILE})], ids=["elsewhere", "in the range"])
-def test_beside_no_live_writer_only_anabranch_and_compactions_commit(author: Author, touches: frozenset[str]) -> None:
+def test_beside_no_live_writer_only_anabranch_and_compactions_commit(author: Author, touches: frozenset[Piece]) -> None:
     """Also outside the range: whatever writes there has an unknown position in the topic."""
     commit = Commit(Head("8"), author, run=OTHER, added=touches)
     promoted = Commit(Head("7"), Author.PROMOTION, run=MINE, added=touches)

@@ -21,7 +21,7 @@ from anabranch.promote.history import Author, Commit, StagingBehind
 from anabranch.promote.ports import CommitNote, ConcurrentCommitError, TargetHistory
 from anabranch.promote.promotion import ATTEMPTS, ApprovalNotRequired, ApprovedRun, Promotion
 from anabranch.replay.staging import Staging
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
@@ -45,11 +45,11 @@ WINDOWS = replace(PLAN, strategy=Strategy.WINDOWS)
 
 
 def live(number: int, code: str = "buggy") -> Commit:
-    return Commit(head_of(number), Author.LIVE, None, code, OFFSETS, added=frozenset({f"live-{number}"}))
+    return Commit(head_of(number), Author.LIVE, None, code, OFFSETS, added=frozenset({Piece(f"live-{number}")}))
 
 
 def foreign(number: int) -> Commit:
-    return Commit(head_of(number), Author.FOREIGN, added=frozenset({f"foreign-{number}"}))
+    return Commit(head_of(number), Author.FOREIGN, added=frozenset({Piece(f"foreign-{number}")}))
 
 
 @dataclass
@@ -81,7 +81,7 @@ class MemoryTable(UncalledTarget):
             raise ConcurrentCommitError("moved", state="as before", hint="look again")
         self.kept.append(frozenset(keep))
         snapshot = head_of(9000 + len(self.commits))
-        self.commits.append(Commit(snapshot, note.author, note.run, added=frozenset({"promoted"})))
+        self.commits.append(Commit(snapshot, note.author, note.run, added=frozenset({Piece("promoted")})))
         self.ids[note.id] = snapshot
         return snapshot
 
@@ -199,7 +199,7 @@ def test_where_the_contract_says_that_nothing_else_writes_any_writer_is_refused(
     error = refused(promote)
     assert (error.code, error.fields["snapshot"]) == ("promote.other-writer", head_of(8))
     assert (table.head, lease.run.state) == (head_of(8), State.VALIDATED)
-    promote, table = promotion(lease, Commit(head_of(8), Author.REWRITE, added=frozenset({"x"})), plan=NO_LIVE)
+    promote, table = promotion(lease, Commit(head_of(8), Author.REWRITE, added=frozenset({Piece("x")})), plan=NO_LIVE)
     assert promote() == table.head
 
 

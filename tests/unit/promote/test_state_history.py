@@ -14,16 +14,16 @@ from anabranch.promote.history import (
     StagingBehind,
     classify_table_commits,
 )
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
-FILE = frozenset({"a.parquet"})
+FILE = frozenset({Piece("a.parquet")})
 
 
 @pytest.mark.parametrize(
     ("added", "removed", "code"), list(product((FILE, frozenset()), (FILE, frozenset()), ("mine", "old")))
 )
 def test_every_live_commit_beyond_staging_is_replayed(
-    added: frozenset[str], removed: frozenset[str], code: str
+    added: frozenset[Piece], removed: frozenset[Piece], code: str
 ) -> None:
     commit = Commit(Head("1"), Author.LIVE, None, code, {0: (10, 20), 1: (5, 5)}, added, removed)
     assert classify_table_commits([commit], run="r", reached={0: 10, 1: 5}) == StagingBehind((commit,))

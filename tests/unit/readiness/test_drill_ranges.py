@@ -53,8 +53,8 @@ def test_an_empty_table_has_no_range() -> None:
 def test_a_whole_table_is_drilled_since_its_newest_snapshot_that_live_is_ahead_of() -> None:
     snapshots = [snapshot(3, {0: 30}), snapshot(2, {0: 20}), snapshot(1, {0: 10})]
     assert list(ranges_since(snapshots, {0: 30})) == [
-        {"sinceSnapshot": 2},
-        {"sinceSnapshot": 1},
+        {"sinceSnapshot": "2"},
+        {"sinceSnapshot": "1"},
         {"everything": True},
     ]
     assert list(ranges_since([], {})) == [{"everything": True}]

@@ -11,7 +11,9 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
+from anabranch.adapters.iceberg.refs import snapshot_of
 from anabranch.adapters.iceberg.replacement import Replacement
+from anabranch.runs.heads import Head
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -53,6 +55,11 @@ def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
         yield head
         parent = head.parent_snapshot_id
         head = None if parent is None else kept.get(parent)
+
+
+def find_snapshot(table: Table, head: Head) -> Snapshot | None:
+    """The snapshot of this name; None: it has expired, or the name is none of Iceberg's."""
+    return table.snapshot_by_id(snapshot_of(head)) if head.isdecimal() else None
 
 
 def point(

@@ -16,6 +16,7 @@ from pyiceberg.types import TimestamptzType
 from anabranch.adapters.iceberg.manifests import Spans, entries_of, live_entries, manifests_of, may_hold, within
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis, WholeTable
+from anabranch.runs.heads import Piece
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -117,8 +118,8 @@ def _scanned(table: Table, snapshot: int, partitions: TargetPart) -> dict[str, D
 class Changed:
     """Data files that one commit added to the range and removed from it, by path."""
 
-    added: frozenset[str]
-    removed: frozenset[str]
+    added: frozenset[Piece]
+    removed: frozenset[Piece]
 
 
 def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Changed:
@@ -126,8 +127,8 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Chan
 
     A file of unknown partition and a row-level delete count as inside the range, so that no change is missed.
     """
-    added: set[str] = set()
-    removed: set[str] = set()
+    added: set[Piece] = set()
+    removed: set[Piece] = set()
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
@@ -137,7 +138,7 @@ def changed_in(table: Table, snapshot: Snapshot, partitions: TargetPart) -> Chan
             if _may_be_inside(table, entry.data_file, partitions):
                 is_new_row_data = entry.data_file.content is DataFileContent.DATA
                 is_added = entry.status is ManifestEntryStatus.ADDED and is_new_row_data
-                (added if is_added else removed).add(entry.data_file.file_path)
+                (added if is_added else removed).add(Piece(entry.data_file.file_path))
     return Changed(frozenset(added), frozenset(removed))
 
 

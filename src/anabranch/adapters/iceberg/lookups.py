@@ -8,7 +8,10 @@ from datetime import timedelta
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
+from anabranch.adapters.iceberg.commits import find_snapshot
+from anabranch.adapters.iceberg.refs import head_of
 from anabranch.contract.backfill import LookupAsOf
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError, Pins
 from anabranch.plan.target_range import EPOCH
@@ -36,11 +39,11 @@ class IcebergLookups:
                 else "Write rows to the table first",
                 table=table,
             )
-        return LookupPin(table, snapshot)
+        return LookupPin(table, head_of(snapshot.snapshot_id))
 
     def is_retained(self, pin: LookupPin) -> bool:
         table = self._load(pin.table)
-        return table is not None and table.snapshot_by_id(pin.snapshot) is not None
+        return table is not None and find_snapshot(table, pin.snapshot) is not None
 
     def gone(self, pins: Pins) -> frozenset[str]:
         """The names of the lookups whose pinned snapshot has expired."""
@@ -53,15 +56,12 @@ class IcebergLookups:
             return None
 
 
-def _snapshot(table: Table, wanted: LookupAsOf | None) -> int | None:
+def _snapshot(table: Table, wanted: LookupAsOf | None) -> Snapshot | None:
     if wanted is None:
-        found = table.current_snapshot()
-    elif wanted.snapshot is not None:
-        found = table.snapshot_by_id(wanted.snapshot)
-    else:
-        since = ((wanted.as_of or EPOCH) - EPOCH) // timedelta(milliseconds=1)
-        found = table.snapshot_as_of_timestamp(since)
-    return None if found is None else found.snapshot_id
+        return table.current_snapshot()
+    if wanted.snapshot is not None:
+        return find_snapshot(table, wanted.snapshot)
+    return table.snapshot_as_of_timestamp(((wanted.as_of or EPOCH) - EPOCH) // timedelta(milliseconds=1))
 
 
 def _missing(wanted: LookupAsOf | None) -> str:

@@ -29,7 +29,7 @@ from anabranch.promote.capabilities import (
 from anabranch.promote.history import Author, Commit
 from anabranch.promote.ports import CommitNote, TargetHistory
 from anabranch.replay.staging import Staging
-from anabranch.runs.heads import Head
+from anabranch.runs.heads import Head, Piece
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -61,7 +61,7 @@ class IcebergTarget(IcebergStaging):
         table = self.load()
         line = self.line(table, MAIN, base)
         head = head_of(line[-1].snapshot_id) if line else base
-        present = frozenset(files_in(table, snapshot_of(head), partitions))
+        present = frozenset(map(Piece, files_in(table, snapshot_of(head), partitions)))
         for snapshot in line:
             # A commit never changes, so that looking again reads only the new ones.
             if (snapshot.snapshot_id, partitions) not in self._commits:

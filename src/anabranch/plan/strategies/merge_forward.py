@@ -18,7 +18,6 @@ from anabranch.plan.request import BackfillRequest
 from anabranch.plan.slices import Ranges, cut, slice_size
 from anabranch.plan.strategies.start_snapshots import StartSnapshot, TableSnapshot, last_good
 from anabranch.plan.strategies.strategy import Strategy
-from anabranch.runs.heads import Head
 
 
 class CompactedOrderError(PlanRefusedError):
@@ -101,7 +100,7 @@ def _start(
     wanted = request.backfill.spec.range.since_snapshot
     if wanted is not None:
         requested = next(
-            (each for each in target.states if each.snapshot == Head(str(wanted)) and each.topic == source.uuid), None
+            (each for each in target.states if each.snapshot == wanted and each.topic == source.uuid), None
         )
         if requested is None:
             raise StartSnapshotUnknownError(
