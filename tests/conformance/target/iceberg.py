@@ -33,6 +33,7 @@ from anabranch.promote.history import Commit
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import Staging
 
+CATALOG = "targets"
 TABLE = "shop.orders"
 Rows = Counter[tuple[object, ...]]
 
@@ -100,7 +101,7 @@ class IcebergKind:
         )
 
     def catalog(self) -> Catalog:
-        self.opened.append(self.embedded.catalog("lake").open())
+        self.opened.append(self.embedded.catalog(CATALOG).open())
         return self.opened[-1]
 
     def table(self) -> Table:
