@@ -41,6 +41,7 @@ from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.contract.load import load_contract, load_pipelines
 from anabranch.contract.pins import declared, digest_files
 from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import AnabranchError
 from anabranch.gates.approval.rollback_authority import require_rollback_authority
 from anabranch.gates.collect import GateService
 from anabranch.pages.report_files import write_report
@@ -54,6 +55,7 @@ from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
 from anabranch.replay.allowance import RateSource
 from anabranch.replay.limits import Limits
+from anabranch.replay.pace_report import limit_words
 from anabranch.replay.replayer import Clock, RunObserver
 from anabranch.replay.run import ReplayRun
 from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
@@ -309,6 +311,12 @@ class BackfillRun:
     def _require_same_checks(self) -> None:
         files = digest_files(self.project_context.folder, self.plan.files)
         require_no_drift(self.plan, drift_of_files(self.plan, declared(self.pipeline), files))
+
+    def pace_words(self) -> str | None:
+        """What limits the replay now, and why; None: nothing does, or the control database does not answer."""
+        with suppress(AnabranchError):
+            return limit_words(self.store.reader.pace(self.run_id))
+        return None
 
     def lag(self) -> int | None:
         """How far live is behind, in offsets."""

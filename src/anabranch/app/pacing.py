@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from anabranch.app.governing import governing
 from anabranch.app.impact import impact_experiment
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
+from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.replay.allowance import Allowance, RateSource
-from anabranch.replay.pacing import Pacing, record_change
+from anabranch.replay.pacing import Pacing, ReadMeter, note_pace, record_change
 from anabranch.replay.replayer import RunObserver
 from anabranch.runs.run_lease import RunLease
 
@@ -28,9 +31,27 @@ def replay_pacing(
 
     `holds` are the sources that could already hold the run before it started.
     """
+    meter = ReadMeter()
 
     def changed(allowance: Allowance) -> None:
         record_change(lease, observer.notice, allowance)
 
-    with impact_experiment(project_context, lease, plan, pipeline) as experiment:
-        yield Pacing(sources=tuple(holds), brakes=(), changed=changed, experiment=experiment)
+    with (
+        governing(project_context, lease, plan, pipeline, meter) as governor,
+        impact_experiment(project_context, lease, plan, pipeline) as experiment,
+    ):
+
+        def noted(allowance: Allowance) -> None:
+            # Only shown: a database that does not answer is reported by who watches the services.
+            with suppress(AnabranchError):
+                note_pace(lease, allowance, {"governor": governor.document(), "bytes_read": meter.bytes})
+
+        yield Pacing(
+            sources=(*holds, governor),
+            brakes=(),
+            changed=changed,
+            experiment=experiment,
+            noted=noted,
+            meter=meter,
+            clock=time.monotonic,
+        )

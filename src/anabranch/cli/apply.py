@@ -89,7 +89,8 @@ def continue_run(backfill: BackfillRun, output: Format) -> None:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
             variants = 1 if backfill.plan.control is None else 2
             backfill.gates.measure(say, READS)
-            watch = run_progress(variants * sum(slice_.width for slice_ in backfill.plan.slices), backfill.lag)
+            offsets = variants * sum(slice_.width for slice_ in backfill.plan.slices)
+            watch = run_progress(offsets, backfill.lag, backfill.pace_words)
             with watch.shown():
                 replayed = backfill.replay(lease, watch)
             if isinstance(replayed, StoppedReplay):

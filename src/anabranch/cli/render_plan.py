@@ -137,6 +137,9 @@ def facts_of(planned: Planned) -> Iterator[tuple[str, str]]:
         yield "control", f"{plan.control[:12]}, replayed over the same offsets; never promoted"
     for name, pin in sorted(plan.lookups.items()):
         yield f"lookup {name}", f"{pin.table} at snapshot {pin.snapshot}"
+    governor = planned.request.contract["spec"].get("governor")
+    if governor is not None:
+        yield "governor", f"off, the replay does not yield to live: {governor['off']}"
     rollback, length = planned.request.contract["spec"]["rollback"], horizon_length(planned.request.contract)
     condition = (
         "; keep main's snapshots as long: live's commits are replayed from them" if plan.strategy.whole_table else ""

@@ -34,6 +34,8 @@ class ReplayProgress:
     """Seconds since then in which the replay was paused."""
     lag: int | None = None
     """Live lag in offsets."""
+    pace: str | None = None
+    """What limits the replay, and why."""
 
     @property
     def done(self) -> float:
@@ -73,6 +75,8 @@ def _parts(progress: ReplayProgress, now: float) -> Iterator[str]:
         yield f"{duration((progress.total - progress.done) / (read / elapsed))} left"
     if progress.lag is not None:
         yield f"live lag {progress.lag:,}"
+    if progress.pace is not None:
+        yield progress.pace
 
 
 def duration(seconds: float) -> str:

@@ -28,11 +28,17 @@ class RunProgress:
     """An observer that shows progress on stderr and turns the first Ctrl-C into a pause after the current slice."""
 
     def __init__(
-        self, console: Console, total: int, lag: Callable[[], int | None], clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console,
+        total: int,
+        lag: Callable[[], int | None],
+        clock: Callable[[], float] = time.monotonic,
+        pace: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._console = console
         self._total = total
         self._lag = lag
+        self._pace = pace
         self._clock = clock
         self._progress = ReplayProgress("", clock())
         self._lock = Lock()
@@ -117,6 +123,9 @@ class RunProgress:
             bar.update(task, completed=progress.done, total=progress.total, description=words)
 
     def _print(self) -> None:
+        pace = self._pace()
+        with self._lock:
+            self._progress = replace(self._progress, pace=pace)
         if self._bar is not None:
             self.show()
         elif self._progress.phase:
@@ -155,8 +164,10 @@ class RunProgress:
                 signal.signal(signal.SIGINT, former)
 
 
-def run_progress(total: int, lag: Callable[[], int | None]) -> RunProgress:
-    return RunProgress(stderr(), total, lag)
+def run_progress(
+    total: int, lag: Callable[[], int | None], pace: Callable[[], str | None] = lambda: None
+) -> RunProgress:
+    return RunProgress(stderr(), total, lag, pace=pace)
 
 
 @contextmanager

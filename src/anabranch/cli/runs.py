@@ -51,11 +51,15 @@ def status(
         document = _status(backfill)
 
     def table(console: Console) -> None:
+        from anabranch.replay.pace_report import pace_lines
+
         slices = document["slices"]
         console.print(f"run       {document['run']}", markup=False)
         console.print(f"state     {document['state']}", style="bold", markup=False)
         console.print(f"slices    {slices['done']} of {slices['planned']} in staging", markup=False)
         console.print(f"process   {document['holder'] or 'none'}", markup=False)
+        for line in pace_lines(document["pace"]):
+            console.print(line, markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
         if document["throttle"]:
@@ -206,6 +210,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from anabranch.app.replay_holds import pause_switch
     from anabranch.app.replay_queue import queue_entry
     from anabranch.replay.controls import operator_limits, read_controls
+    from anabranch.replay.pace_report import pace_document
     from anabranch.replay.service_reports import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
@@ -226,6 +231,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         "all_paused": None if all_paused is None else all_paused.document(),
         "queue": queue_entry(backfill.project_context, backfill.store, run.id),
         "retention": _retention(backfill, now),
+        "pace": pace_document(backfill.store.reader.pace(run.id), run.state),
         "silent": silent_services(records, lease),
         "paused_by": paused_by_outage(records, run.state),
         "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),

@@ -217,6 +217,15 @@ class RetentionTerms(Part):
     )
 
 
+class Ungoverned(Part):
+    """A replay that does not yield to live."""
+
+    off: Words = Field(
+        description="Why the replay is not slowed down while live is pressed; recorded with the run.",
+        examples=["Live is down for maintenance until 06:00"],
+    )
+
+
 class RollbackTerms(Part):
     """Who may roll back the promotion, and for how long."""
 
@@ -289,6 +298,12 @@ class BackfillSpec(Part):
         default=None,
         description="Whether the replay may extend the topic's retention while it reads; not if left out.",
         examples=[{"extendUpTo": "7d"}],
+    )
+    governor: Ungoverned | None = Field(
+        default=None,
+        description="Switches off the governor, which slows the replay down while live is pressed. The plan shows it, "
+        "and the capacity gate asks for an acknowledgement.",
+        examples=[{"off": "Live is down for maintenance until 06:00"}],
     )
     rollback: RollbackTerms = Field(
         description="Who may roll it back, and for how long.", examples=[{"authority": "shop-oncall@example.com"}]

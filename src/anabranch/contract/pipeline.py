@@ -161,19 +161,20 @@ class TargetSpec(Part):
 
 
 class Live(Part):
-    """Limits for live during a replay. A rehearsal is compared with them; a running replay is not throttled by them."""
+    """Limits for live during a replay. A rehearsal is compared with them, and a running replay is held below them."""
 
     max_lag_records: Positive | None = Field(
         default=None,
         description="Maximum lag of live, in records. The capacity gate and the forecast of `plan` and `rehearse` "
-        "compare the lag measured by the last rehearsal with it; a running replay is not throttled by it yet.",
+        "compare the lag measured by the last rehearsal with it; the governor slows a running replay down from 80 % of "
+        "it, to its minimum rate at it.",
         examples=[100000],
     )
     max_latency: Duration | None = Field(
         default=None,
         description="Maximum time for an event to reach the table. The capacity gate and the forecast of `plan` and "
-        "`rehearse` compare the latency measured by the last rehearsal with it; a running replay is not throttled by "
-        "it yet.",
+        "`rehearse` compare the latency measured by the last rehearsal with it; the governor slows a running replay "
+        "down from 80 % of it, to its minimum rate at it.",
         examples=["2m"],
     )
 

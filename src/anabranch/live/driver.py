@@ -104,7 +104,7 @@ class Driver:
                 self._watching_services(),
                 GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group,
             ):
-                keeper = ProgressKeeper(self.layout.progress, group.commit, self.say)
+                keeper = ProgressKeeper(self.layout.progress, group.commit, self.say, self.pace.interval_seconds)
                 zones = self._zones(topic)
                 writer = self._writer(session, transform, topic, keeper, zones)
                 query = self._start(session, topic, writer)

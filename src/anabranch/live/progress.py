@@ -47,6 +47,8 @@ class Progress:
     """Kafka's error of the last commit to the consumer group, if any. The table has the authoritative position."""
     late: int = 0
     """Events that came after their window was written and are not in it."""
+    interval: float | None = None
+    """Seconds between the triggers of two batches."""
 
     @property
     def records_per_second(self) -> float | None:
@@ -67,6 +69,7 @@ class Progress:
             (*self.recent, done)[-REMEMBERED:],
             group_error,
             self.late + done.late,
+            self.interval,
         )
 
 
@@ -89,12 +92,16 @@ class ProgressKeeper:
     """Writes progress to the consumer group and to a file after each batch. Kafka's errors do not stop live."""
 
     def __init__(
-        self, path: Path, commit: Callable[[Mapping[int, int]], str | None], say: Callable[[str], None]
+        self,
+        path: Path,
+        commit: Callable[[Mapping[int, int]], str | None],
+        say: Callable[[str], None],
+        interval: float | None = None,
     ) -> None:
         self._path = path
         self._commit = commit
         self._say = say
-        self._progress = Progress()
+        self._progress = Progress(interval=interval)
 
     def commit_group(self, position: Mapping[int, int]) -> None:
         error = self._commit(position)

@@ -14,6 +14,7 @@ from anabranch.project.sections.approval import ApprovalSettings, RoleSettings
 from anabranch.project.sections.catalog import CatalogSettings
 from anabranch.project.sections.database import DatabaseSettings
 from anabranch.project.sections.gates import GateSettings
+from anabranch.project.sections.governor import GovernorSettings
 from anabranch.project.sections.hooks import HookSettings
 from anabranch.project.sections.kafka import KafkaSettings
 from anabranch.project.sections.metrics import MetricsSettings
@@ -48,6 +49,11 @@ class ContextSettings(Part):
     )
     gates: GateSettings = Field(
         default=GateSettings(), description="Which replays a red gate blocks.", examples=[{"enforce": True}]
+    )
+    governor: GovernorSettings = Field(
+        default=GovernorSettings(),
+        description="How a replay yields to live.",
+        examples=[{"lag": "10s"}],
     )
     outage: OutageSettings = Field(
         default=OutageSettings(),

@@ -28,6 +28,10 @@ class LiveSignals:
     """Value over target of each broker metric that the project configures by PromQL; absent: not read."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Signals that should have been read and were not, with the reason."""
+    live_runs: bool = True
+    """False: nothing shows that live runs, so that there is nothing to protect at this moment."""
+    live_words: str = ""
+    """What shows that live runs, or what was looked for in vain."""
 
 
 class LiveMonitor(Protocol):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from anabranch.replay.allowance import UNLIMITED, Allowance, RateSource, lowest
 from anabranch.runs.run_lease import RunLease
 
 CHANGED = "pace.changed"
 """The action under which a change of the allowance is recorded."""
+NOTED_SECONDS = 5.0
+"""How often what limits the replay now is written to the control database, besides at each change."""
 
 
 class Brake(Protocol):
@@ -33,6 +36,16 @@ class Experiment(Protocol):
 
 
 @dataclass
+class ReadMeter:
+    """How many bytes a replay has read, as its writers count them."""
+
+    bytes: int = 0
+
+    def note(self, total: int) -> None:
+        self.bytes = max(self.bytes, total)
+
+
+@dataclass
 class Pacing:
     """The sources of limits and the brakes of one replay, from its first slice to its end."""
 
@@ -41,7 +54,12 @@ class Pacing:
     changed: Callable[[Allowance], None] = lambda _: None
     """Called with the first allowance, and with each that has another source, pause or rate than the one before."""
     experiment: Experiment | None = None
+    noted: Callable[[Allowance], None] = lambda _: None
+    """Called with the allowance at each change and every five seconds."""
+    meter: ReadMeter = field(default_factory=ReadMeter)
+    clock: Callable[[], float] = time.monotonic
     _last: Allowance | None = None
+    _noted_at: float = -NOTED_SECONDS
     _lock: Lock = field(default_factory=Lock)
 
     def heed(
@@ -64,16 +82,22 @@ class Pacing:
             brake.apply(allowance)
         with self._lock:
             former, self._last = self._last, allowance
-        if former is None or _differs(former, allowance):
+            is_new = former is None or _differs(former, allowance)
+            is_due = is_new or self.clock() - self._noted_at >= NOTED_SECONDS
+            self._noted_at = self.clock() if is_due else self._noted_at
+        if is_new:
             try:
                 self.changed(allowance)
             except BaseException:
                 with self._lock:
                     self._last = None
                 raise
+        if is_due:
+            self.noted(allowance)
         return allowance
 
     def note_read(self, step: str, bytes_: int) -> None:
+        self.meter.note(bytes_)
         if self.experiment is not None:
             self.experiment.note_read(step, bytes_)
 
@@ -82,14 +106,23 @@ def record_change(lease: RunLease, notice: Callable[[str], object], allowance: A
     """Put a change of the allowance on record, and show it where it is not simply that nothing limits the replay."""
     if allowance != UNLIMITED:
         notice(words_of(allowance))
-    details = {
+    details = details_of(allowance)
+    lease.writer.note_pace(lease.run_id, lease.epoch, details)
+    lease.writer.record_act(CHANGED, actor=lease.actor, run_id=lease.run_id, details=details)
+
+
+def note_pace(lease: RunLease, allowance: Allowance, more: Mapping[str, object]) -> None:
+    """Replace what the control database has as the run's pace, with `more` by the name of what adds it."""
+    lease.writer.note_pace(lease.run_id, lease.epoch, {**details_of(allowance), **more})
+
+
+def details_of(allowance: Allowance) -> dict[str, Any]:
+    return {
         "source": allowance.source,
         "reason": allowance.reason,
         "bytes_per_second": allowance.bytes_per_second,
         "paused": allowance.paused,
     }
-    lease.writer.note_pace(lease.run_id, lease.epoch, details)
-    lease.writer.record_act(CHANGED, actor=lease.actor, run_id=lease.run_id, details=details)
 
 
 def words_of(allowance: Allowance) -> str:

@@ -119,3 +119,22 @@ def test_an_experiment_is_given_what_the_limits_allow_and_has_the_last_word() ->
 def test_only_a_pause_at_the_rate_of_a_standstill_stands_still() -> None:
     assert not replace(GOVERNOR, paused=True).stands_still
     assert not Allowance("throttle", "by hand", STANDSTILL).stands_still
+
+
+def test_the_pace_is_noted_at_each_change_and_every_five_seconds() -> None:
+    noted: list[tuple[float, Allowance]] = []
+    now, allowed = 0.0, GOVERNOR
+    pacing = Pacing(
+        [Source(lambda: allowed)], noted=lambda allowance: noted.append((now, allowance)), clock=lambda: now
+    )
+    for second in range(12):
+        now, allowed = float(second), replace(GOVERNOR, bytes_per_second=1 if second >= 7 else 2)
+        pacing.heed(CONTRACT)
+    assert [at for at, _ in noted] == [0, 5, 7]
+
+
+def test_the_meter_has_the_bytes_of_all_steps() -> None:
+    pacing = Pacing()
+    pacing.note_read("slice", 100)
+    pacing.note_read("control", 90)
+    assert pacing.meter.bytes == 100

@@ -1,0 +1,49 @@
+"""What status shows of a replay's pace."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from anabranch.replay.pace_report import limit_words, pace_document, pace_lines
+from anabranch.runs.pace import Pace
+from anabranch.runs.states import State
+
+AT = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
+GOVERNOR = {
+    "allows": 5_000_000,
+    "paused": False,
+    "reason": "live lag 41 s, target 10 s: reduced",
+    "live": "its driver runs on this machine",
+    "signals": [{"signal": "lag", "value": 41.0, "target": 10.0, "pressure": 4.1}],
+    "age_seconds": 1.2,
+    "silent": {"group": "Kafka did not answer."},
+}
+DETAILS = {"source": "contract", "reason": "budget.bytesPerSecond", "bytes_per_second": 2_000_000, "paused": False}
+
+
+def test_the_rate_its_reason_and_every_signal_are_shown() -> None:
+    document = pace_document(Pace(AT, {**DETAILS, "governor": GOVERNOR}), State.REPLAYING)
+    assert list(pace_lines(document)) == [
+        "rate      contract: 2.0 MB/s; budget.bytesPerSecond, as of 2025-06-01T12:00:00Z",
+        "governor  5.0 MB/s; live lag 41 s, target 10 s: reduced",
+        "live      its driver runs on this machine",
+        "signal    lag: 41.0, target 10.0, pressure 4.10, 1 s old",
+        "signal    group: not read: Kafka did not answer.",
+    ]
+
+
+def test_a_governor_that_is_off_says_why() -> None:
+    document = pace_document(Pace(AT, {**DETAILS, "governor": {"off": "by the contract: maintenance"}}), State.PAUSED)
+    assert list(pace_lines(document))[1:] == ["governor  off: by the contract: maintenance"]
+
+
+def test_nothing_is_shown_of_a_run_that_does_not_replay() -> None:
+    assert pace_document(Pace(AT, DETAILS), State.STAGED) is None
+    assert pace_document(None, State.REPLAYING) is None
+    assert list(pace_lines(None)) == []
+
+
+def test_the_progress_line_has_a_limit_only_if_there_is_one() -> None:
+    assert limit_words(Pace(AT, DETAILS)) == "contract: 2.0 MB/s; budget.bytesPerSecond"
+    assert limit_words(Pace(AT, {**DETAILS, "source": "none", "bytes_per_second": None})) is None
+    assert limit_words(None) is None
