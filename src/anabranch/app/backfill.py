@@ -233,7 +233,6 @@ class BackfillRun:
     def _validation_run(self, lease: RunLease) -> ValidationRun:
         return ValidationRun(
             lease,
-            self.plan,
             lambda: self.contract,
             self.pipeline,
             self.target,

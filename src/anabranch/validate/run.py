@@ -27,7 +27,6 @@ from anabranch.validate.verdict import reach_verdict
 @dataclass(frozen=True)
 class ValidationRun:
     lease: RunLease
-    plan: Plan
     contract: Callable[[], Backfill]
     """Loaded after the checks' files are compared with the plan: a contract with a missing file does not load."""
     pipeline: Pipeline
@@ -40,38 +39,39 @@ class ValidationRun:
     def __call__(self, staged: StagedRun, now: datetime, phase: Callable[[str], None]) -> Validation:
         """Judge staging as it is now. The checks' files are compared with the plan before measuring and after."""
         self.require_same_checks()
-        staging = staged.staging
+        plan, staging = staged.plan, staged.staging
         run_id = self.lease.run_id
         self.lease.abandon_intents("validate", "its process ended")
         intent = f"{run_id}-validate-{self.lease.number('validate')}"
         entry = self.lease.record_intent("validate", {"staging": staging.head}, intent=intent)
         reach("validate.before")
-        measures = self.measure(staging, self._control(staging), phase)
+        measures = self.measure(staging, self._control(staged), phase)
         self.require_same_checks()
-        accounts = self._accounts(staging)
-        report = reach_verdict(measures, self.plan, self.contract(), self.pipeline, accounts, run=run_id, at=now)
+        accounts = self._accounts(plan, staging)
+        report = reach_verdict(measures, plan, self.contract(), self.pipeline, accounts, run=run_id, at=now)
         self.lease.check_epoch()
         self.file_report(report)
         reach("validate.after")
         details = {"staging": staging.head, "verdict": report.verdict.value, "digest": report.digest.text}
         self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         self.lease.transition(Event.ACCEPT if report.verdict is Verdict.ACCEPTED else Event.REJECT, details)
-        return Validation.of(self.plan, report)
+        return Validation.of(plan, report)
 
-    def _control(self, staging: Staging) -> ControlStaging | None:
+    def _control(self, staged: StagedRun) -> ControlStaging | None:
         """The control's rows, and staging before it caught up with live: both of the plan's own offsets."""
-        if self.plan.control is None:
+        plan, staging = staged.plan, staged.staging
+        if plan.control is None:
             return None
-        control = take_staging(self.lease, self.plan, self.target, control=True)
-        planned = [each.head for each in self._staged(staging) if not each.slice_id.startswith(CATCH_UP)]
+        control = take_staging(self.lease, plan, self.target, control=True)
+        planned = [each.head for each in self._staged(plan, staging) if not each.slice_id.startswith(CATCH_UP)]
         before_catch_up = planned[-1] if planned else staging.head
-        return ControlStaging(control.head, before_catch_up, tuple(self._accounts(control)))
+        return ControlStaging(control.head, before_catch_up, tuple(self._accounts(plan, control)))
 
-    def _accounts(self, staging: Staging) -> list[SliceAccount]:
+    def _accounts(self, plan: Plan, staging: Staging) -> list[SliceAccount]:
         return [
             SliceAccount(Slice(each.slice_id, each.offsets), each.ledger.accounts, each.ledger.late)
-            for each in self._staged(staging)
+            for each in self._staged(plan, staging)
         ]
 
-    def _staged(self, staging: Staging) -> list[StagedSlice]:
-        return list(self.target.staged_slices(staging.name, self.plan.staging_base))
+    def _staged(self, plan: Plan, staging: Staging) -> list[StagedSlice]:
+        return list(self.target.staged_slices(staging.name, plan.staging_base))

@@ -14,6 +14,7 @@ from anabranch.adapters.iceberg.lookups import IcebergLookups
 from anabranch.adapters.iceberg.refs import head_of, snapshot_of
 from anabranch.contract.backfill import LookupAsOf
 from anabranch.plan.lookup_tables import LookupPin, LookupUnreadableError
+from anabranch.runs.heads import Head
 
 TABLE = "shop.rates"
 
@@ -49,7 +50,7 @@ def test_a_pin_is_what_was_asked_for_or_refused(tmp_path: Path) -> None:
     with pytest.raises(LookupUnreadableError, match="no snapshot 7"):
         look.pin("rates", TABLE, at(snapshot=7))
     with pytest.raises(LookupUnreadableError, match="no snapshot v7"):
-        look.pin("rates", TABLE, at(snapshot="v7"))
+        look.pin("rates", TABLE, LookupAsOf.model_construct(as_of=None, snapshot=Head("v7")))
 
     assert look.is_retained(LookupPin(TABLE, second))
     table.maintenance.expire_snapshots().by_id(snapshot_of(second)).commit()
