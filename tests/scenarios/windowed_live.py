@@ -28,7 +28,7 @@ from anabranch.live.pace import LivePace
 from anabranch.live.progress import BatchDone
 from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.start_states import CheckpointKeeper
-from anabranch.live.windows import WindowWriter
+from anabranch.live.windows import LiveWindowWriter
 from tests.fixtures.broker import eventually
 from tests.scenarios.backfills import NOW, Backfills
 
@@ -55,7 +55,7 @@ class WindowedLive:
         return self.scene.project_context.state.resolve() / "checkpoint"
 
     @contextmanager
-    def running(self, max_offsets: int = 10_000) -> Iterator[WindowWriter]:
+    def running(self, max_offsets: int = 10_000) -> Iterator[LiveWindowWriter]:
         """Live while this lasts, stopped at a batch's end."""
         scene = self.scene
         session, pipeline, catalog = scene.spark.session, scene.pipeline, scene.project_context.catalog
@@ -65,7 +65,7 @@ class WindowedLive:
         QuarantineTable(catalog, pipeline).prepare(session)
         topic = describe_topic(scene.project_context.kafka.client("tests"), scene.topic)
         zones, key = IcebergZones(catalog.open(), scene.table_name), MapKey(topic.uuid, reading_digest(pipeline.spec))
-        writer = WindowWriter(
+        writer = LiveWindowWriter(
             catalog=catalog,
             pipeline=pipeline,
             transform=transform,
@@ -99,7 +99,7 @@ class WindowedLive:
         finally:
             query.stop()
 
-    def await_closed(self, writer: WindowWriter, newest: datetime) -> None:
+    def await_closed(self, writer: LiveWindowWriter, newest: datetime) -> None:
         """Until all is read, and every window up to `newest` less the lateness is in the table.
 
         What ends live ends this too.

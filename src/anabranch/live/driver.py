@@ -41,7 +41,7 @@ from anabranch.live.query import start_query, starting_offsets
 from anabranch.live.record import DriverRecord, Phase, save_record
 from anabranch.live.start_states import CheckpointKeeper
 from anabranch.live.topic import same_topic
-from anabranch.live.windows import WindowWriter, require_state
+from anabranch.live.windows import LiveWindowWriter, require_state
 from anabranch.live.zones import ZoneKeeper
 from anabranch.replay.outages import Notice, Silent, words_of
 from anabranch.replay.service_watch import ServiceWatch
@@ -172,7 +172,7 @@ class Driver:
     def _writer_class(self) -> Callable[..., BatchWriter]:
         if self.loaded.pipeline.spec.window is None:
             return BatchWriter
-        return partial(WindowWriter, kafka=self.project_context.kafka, keep_checkpoint=self._keeper().after)
+        return partial(LiveWindowWriter, kafka=self.project_context.kafka, keep_checkpoint=self._keeper().after)
 
     def _keeper(self) -> CheckpointKeeper:
         spec = self.loaded.pipeline.spec

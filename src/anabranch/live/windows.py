@@ -49,7 +49,7 @@ def require_state(pipeline: str, checkpoint: Path, topic: Topic, last: LiveCommi
 
 
 @dataclass
-class WindowWriter(BatchWriter):
+class LiveWindowWriter(BatchWriter):
     """Writes the windows that a batch closed.
 
     The stream yields rows instead of records, so the batch's records are read again by their offsets, to quarantine bad

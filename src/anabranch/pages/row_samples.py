@@ -27,23 +27,23 @@ class SampleRow:
 
 
 @dataclass(frozen=True)
-class Sample:
+class RowSample:
     columns: Sequence[str]
     rows: Sequence[SampleRow]
 
 
-def samples_of(result: Result) -> list[Sample]:
+def samples_of(result: Result) -> list[RowSample]:
     """The rows a check has found, then its pairs of rows."""
     found = [rows_sample(result.sample)] if result.sample else []
     return [*found, *([pairs_sample(result.pairs, result.sides)] if result.pairs else [])]
 
 
-def rows_sample(rows: Sequence[Row]) -> Sample:
+def rows_sample(rows: Sequence[Row]) -> RowSample:
     names = _names(rows)
-    return Sample(names, [SampleRow([_cell(row, name) for name in names]) for row in rows])
+    return RowSample(names, [SampleRow([_cell(row, name) for name in names]) for row in rows])
 
 
-def pairs_sample(pairs: Sequence[Difference], sides: tuple[str, str] = ("before", "after")) -> Sample:
+def pairs_sample(pairs: Sequence[Difference], sides: tuple[str, str] = ("before", "after")) -> RowSample:
     """Each row before above the same row after."""
     names = _names([row for pair in pairs for row in (pair.before, pair.after) if row is not None])
     rows = []
@@ -57,7 +57,7 @@ def pairs_sample(pairs: Sequence[Difference], sides: tuple[str, str] = ("before"
         if new is not None:
             cells = [_cell(new, name, "is" if name in differing else "") for name in names]
             rows.append(SampleRow(cells, sides[1], "new" if old else "old"))
-    return Sample(("", *names), rows)
+    return RowSample(("", *names), rows)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

@@ -20,7 +20,7 @@ from tests.scenarios.windowed_live import WindowedLive
 
 from anabranch.app.backfill import BackfillRun
 from anabranch.contract.code_store import CodeStore
-from anabranch.live.windows import WindowWriter
+from anabranch.live.windows import LiveWindowWriter
 from anabranch.replay.staging import newest
 from anabranch.runs.states import Event
 
@@ -93,11 +93,11 @@ class Revenue(Backfills):
         return WindowedLive(self)
 
     @contextmanager
-    def live(self, max_offsets: int = 10_000) -> Iterator[WindowWriter]:
+    def live(self, max_offsets: int = 10_000) -> Iterator[LiveWindowWriter]:
         with self.windows.running(max_offsets) as writer:
             yield writer
 
-    def step(self, writer: WindowWriter, records: Sequence[Mapping[str, Any]], newest: datetime) -> None:
+    def step(self, writer: LiveWindowWriter, records: Sequence[Mapping[str, Any]], newest: datetime) -> None:
         """Produce, and wait until live has read it all and closed every window up to `newest` less the lateness."""
         self.kafka.produce(self.topic, records)
         self.windows.await_closed(writer, newest)
