@@ -67,7 +67,7 @@ from anabranch.runs.hooks import Hooks
 from anabranch.runs.lease_holder import holder_name, take_run_lease
 from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
-from anabranch.validate.accepted import Validation
+from anabranch.validate.accepted import ValidationResult
 from anabranch.validate.run import ValidationRun
 
 if TYPE_CHECKING:
@@ -175,7 +175,9 @@ class BackfillRun:
             stopped = Turn(lease, holds, watch, time.sleep)()
             return stopped or self._replay_run(lease, watch, holds)()
 
-    def validate(self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None) -> Validation:
+    def validate(
+        self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None
+    ) -> ValidationResult:
         """Judge staging as it is now, put the verdict on record, and file the report."""
         return self._validation_run(lease)(staged_run(lease, self.plan, self.target), now, phase)
 

@@ -22,7 +22,7 @@ from anabranch.runs.hooks import HookedStep, no_hooks
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
-from anabranch.validate.accepted import Validation, ever_accepted, require_accepted
+from anabranch.validate.accepted import ValidationResult, ever_accepted, require_accepted
 
 CATCH_UP_ROUNDS = 5
 """How often to catch up with live before a promotion. Each round is shorter than the one before."""
@@ -63,7 +63,7 @@ class PromotionRun:
     """The run as validated and approved. Raises if either is missing."""
     catch_up: Callable[[Sequence[Slice]], StagedRun]
     """Replays slices into staging. Raises CatchUpStoppedError if it was paused or cancelled."""
-    validate: Callable[[StagedRun], Validation]
+    validate: Callable[[StagedRun], ValidationResult]
     clock: Callable[[], float]
     """Seconds since 1970."""
     hooks: Callable[[], AbstractContextManager[HookedStep]] = no_hooks

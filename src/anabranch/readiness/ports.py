@@ -27,7 +27,7 @@ from anabranch.replay.staging import Staging
 from anabranch.runs.heads import Head
 from anabranch.runs.run import Run
 from anabranch.runs.run_lease import RunLease
-from anabranch.validate.accepted import Validation
+from anabranch.validate.accepted import ValidationResult
 
 
 class LivePositions(Protocol):
@@ -183,7 +183,7 @@ class DrillRun(Protocol):
 
     def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay: ...
 
-    def validate(self, lease: RunLease, now: datetime) -> Validation: ...
+    def validate(self, lease: RunLease, now: datetime) -> ValidationResult: ...
 
     def close(self, lease: RunLease, now: datetime) -> Mapping[str, Any]:
         """Write the closure record and remove staging."""

@@ -34,14 +34,14 @@ class RejectedRun:
 
 
 @dataclass(frozen=True)
-class Validation:
+class ValidationResult:
     """What validation returns. Promotion takes an AcceptedRun alone."""
 
     judged: AcceptedRun | RejectedRun
     report: Report
 
     @classmethod
-    def of(cls, plan: Plan, report: Report) -> Validation:
+    def of(cls, plan: Plan, report: Report) -> ValidationResult:
         if report.failed:
             return cls(RejectedRun(plan, report.staging, report.failed), report)
         return cls(AcceptedRun(plan, report.staging), report)
@@ -56,7 +56,7 @@ class ValidationRejectedError(AnabranchError):
     exit_code = ExitCode.REFUSED
 
 
-def require_accepted(run: str, validation: Validation) -> AcceptedRun:
+def require_accepted(run: str, validation: ValidationResult) -> AcceptedRun:
     """The accepted run. Raises ValidationRejectedError, naming the failed checks, if it was rejected."""
     match validation.judged:
         case AcceptedRun():

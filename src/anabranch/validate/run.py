@@ -17,7 +17,7 @@ from anabranch.replay.staging import StagedSlice, Staging, StagingTarget, take_s
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event
-from anabranch.validate.accepted import Validation
+from anabranch.validate.accepted import ValidationResult
 from anabranch.validate.attribution import ControlStaging
 from anabranch.validate.ports import ReportFiler, StagingMeasurer
 from anabranch.validate.report import Verdict
@@ -36,7 +36,7 @@ class ValidationRun:
     require_same_checks: Callable[[], None]
     """Raises DriftError if the pipeline or a file of a check is not as the plan pins it."""
 
-    def __call__(self, staged: StagedRun, now: datetime, phase: Callable[[str], None]) -> Validation:
+    def __call__(self, staged: StagedRun, now: datetime, phase: Callable[[str], None]) -> ValidationResult:
         """Judge staging as it is now. The checks' files are compared with the plan before measuring and after."""
         self.require_same_checks()
         plan, staging = staged.plan, staged.staging
@@ -55,7 +55,7 @@ class ValidationRun:
         details = {"staging": staging.head, "verdict": report.verdict.value, "digest": report.digest.text}
         self.lease.record_outcome(entry, Outcome.SUCCEEDED, details)
         self.lease.transition(Event.ACCEPT if report.verdict is Verdict.ACCEPTED else Event.REJECT, details)
-        return Validation.of(plan, report)
+        return ValidationResult.of(plan, report)
 
     def _control(self, staged: StagedRun) -> ControlStaging | None:
         """The control's rows, and staging before it caught up with live: both of the plan's own offsets."""

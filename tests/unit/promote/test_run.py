@@ -24,7 +24,7 @@ from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
-from anabranch.validate.accepted import AcceptedRun, RejectedRun, Validation, ValidationRejectedError
+from anabranch.validate.accepted import AcceptedRun, RejectedRun, ValidationRejectedError, ValidationResult
 
 NOW = 1_750_000_000
 
@@ -110,11 +110,11 @@ class World:
         self.upon_catch_up()
         return staged_run(self.lease, PLAN, self.table)
 
-    def validate(self, staged: StagedRun) -> Validation:
+    def validate(self, staged: StagedRun) -> ValidationResult:
         self.note("validation")
         self.lease.transition(Event.REJECT if self.rejects else Event.ACCEPT)
         head = staged.staging.head
-        return Validation(RejectedRun(PLAN, head, ()) if self.rejects else AcceptedRun(PLAN, head), report())
+        return ValidationResult(RejectedRun(PLAN, head, ()) if self.rejects else AcceptedRun(PLAN, head), report())
 
     def __call__(self) -> Head:
         return PromotionRun(

@@ -24,7 +24,7 @@ from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
-from anabranch.validate.accepted import AcceptedRun, RejectedRun, Validation, last_accepted
+from anabranch.validate.accepted import AcceptedRun, RejectedRun, ValidationResult, last_accepted
 from anabranch.validate.attribution import ControlStaging
 from anabranch.validate.measures import Measures
 from anabranch.validate.report import Report
@@ -87,7 +87,7 @@ class World:
     def staged(self, plan: Plan = PLAN) -> StagedRun:
         return staged_run(self.lease, plan, self)
 
-    def validate(self, staged: StagedRun | None = None) -> Validation:
+    def validate(self, staged: StagedRun | None = None) -> ValidationResult:
         run = ValidationRun(self.lease, contract, pipeline(), self, self.measure, self.file, self.require_same_checks)
         return run(staged or self.staged(), NOON, lambda _: None)
 

@@ -24,7 +24,13 @@ from tests.unit.validate.evidence import (
 from anabranch.plan.target_range import TimeAxis, WholeTable
 from anabranch.replay.ledger import Account, SliceAccount
 from anabranch.runs.heads import Head
-from anabranch.validate.accepted import AcceptedRun, RejectedRun, Validation, ValidationRejectedError, require_accepted
+from anabranch.validate.accepted import (
+    AcceptedRun,
+    RejectedRun,
+    ValidationRejectedError,
+    ValidationResult,
+    require_accepted,
+)
 from anabranch.validate.attribution import Attribution, DiffAttribution
 from anabranch.validate.measures import Checksum, Measures, Nulls, OutOfRangeFiles, Side
 from anabranch.validate.report import Report, Verdict
@@ -46,7 +52,7 @@ def test_a_replay_in_which_nothing_went_wrong_is_accepted() -> None:
     found = report()
     assert found.verdict is Verdict.ACCEPTED
     assert found.failed == ()
-    accepted = require_accepted("r1", Validation.of(PLAN, found))
+    accepted = require_accepted("r1", ValidationResult.of(PLAN, found))
     assert accepted == AcceptedRun(PLAN, MEASURES.staged.snapshot), "of the snapshot that was measured"
     assert (found.run, found.plan, found.table) == ("r1", PLAN.hash, "shop.orders")
     assert (found.base, found.staging, found.range) == (MEASURES.base.snapshot, MEASURES.staged.snapshot, RANGE)
@@ -57,9 +63,9 @@ def test_one_failed_check_rejects_and_the_others_are_made_all_the_same() -> None
     assert bad.verdict is Verdict.REJECTED
     assert [each.check for each in bad.failed] == ["conservation"]
     assert [each.check for each in bad.results] == [each.check for each in good.results]
-    assert isinstance(Validation.of(PLAN, bad).judged, RejectedRun)
+    assert isinstance(ValidationResult.of(PLAN, bad).judged, RejectedRun)
     with pytest.raises(ValidationRejectedError) as rejected:
-        require_accepted("r1", Validation.of(PLAN, bad))
+        require_accepted("r1", ValidationResult.of(PLAN, bad))
     assert rejected.value.fields["failed"] == ["conservation"]
     assert rejected.value.fields["staging"] == MEASURES.staged.snapshot
 
