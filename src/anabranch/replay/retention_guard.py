@@ -155,15 +155,13 @@ def guarding(guard: RetentionGuard) -> Iterator[SliceOrder]:
     process has taken it over."""
     try:
         yield guard
-    except BaseException:
+    finally:
         try:
             guard.end()
         except SupersededError:
             pass
         except AnabranchError as error:
-            guard.notice(f"{error.what} `anabranch retention sweep` restores it.")
-        raise
-    guard.end()
+            guard.notice(f"{error.what} The next command restores retention.ms, or `anabranch retention sweep`.")
 
 
 def words_of(decision: RaceDecision, run: str) -> str:
