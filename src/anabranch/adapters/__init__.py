@@ -1,1 +1,1 @@
-"""Systems outside: one folder each. Implements the rooms' ports."""
+"""Adapters to external systems, one folder each. They implement the rooms' ports."""

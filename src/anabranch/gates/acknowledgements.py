@@ -1,4 +1,4 @@
-"""Acknowledgements of red gates that a small replay proceeds with. Each is an audit record."""
+"""Acknowledgements of red gates, with which a small replay may continue. Each is an audit record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Acknowledgement:
     words: str
     """The gate's words when it was acknowledged."""
     automatic: bool
-    """Whether the context acknowledged it, and no person."""
+    """Whether the context acknowledged it instead of a person."""
 
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "at": instant_text(self.at)}
@@ -48,14 +48,14 @@ def record_acknowledgement(
 
 
 def acknowledgements_of(reader: RunReader, *, run_id: str | None, contract: str) -> Mapping[str, Acknowledgement]:
-    """By gate, the last one that is about this run, or about its contract."""
+    """By gate, the last one for this run or its contract."""
     return fold_acknowledgements(reader.audit(action=ACTION), run_id=run_id, contract=contract)
 
 
 def fold_acknowledgements(
     records: Iterable[AuditRecord], *, run_id: str | None, contract: str
 ) -> Mapping[str, Acknowledgement]:
-    """Of records in the order of the chain. One for another run of the same contract does not count here."""
+    """From records in the order of the chain. Those for other runs of the same contract are skipped."""
     found: dict[str, Acknowledgement] = {}
     for record in records:
         if record.run_id in (None, run_id) and json.loads(record.details)["contract"] == contract:

@@ -1,6 +1,6 @@
-"""What each kind of evidence is bound to: it counts for a backfill only while all of it is the same. Pure.
+"""What each kind of evidence is bound to: it is valid for a backfill only while all of that is unchanged. Pure.
 
-| evidence      | measured of                | counts as long as these are the same                        |
+| evidence      | measured of                | valid while these are unchanged                             |
 |---------------|----------------------------|-------------------------------------------------------------|
 | compatibility | the cluster                | Kafka's user, the topic's name                              |
 | storage       | the topic, by its UUID     | the plan                                                    |
@@ -10,8 +10,8 @@
 | impact        | the contract, by its hash  | as the rehearsal                                            |
 | cost          | the plan                   | (a plan never changes)                                      |
 
-A rehearsal is not bound to the plan: live goes on between rehearsing and applying, so the same contract gives another
-plan each time. It is bound to the contract, since range, rate, strategy and control all change what it does to live.
+A rehearsal is not bound to the plan: live continues between rehearsal and apply, so the same contract gives another
+plan each time. It is bound to the contract, since range, rate, strategy and control change its effect on live.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anabranch.plan.plan import Plan
 class Binding:
     subject: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else must be the same, plain JSON values; stored with the evidence under this name."""
+    """The values that must be unchanged, plain JSON; stored with the evidence under this name."""
 
     def holds(self, evidence: Evidence) -> bool:
         if evidence.subject != self.subject:
@@ -51,7 +51,7 @@ def of_schema(plan: Plan, *, reading: str) -> Binding:
 
 
 def of_rollback(plan: Plan, *, table: str, schema: str, spec: int) -> Binding:
-    """A table recreated under the name, with other columns or partitions, has to be rehearsed again."""
+    """A table that was recreated, or has other columns or partitions, must be rehearsed again."""
     return Binding(f"table/{plan.target.table}", {"plan": plan.hash, "table": table, "schema": schema, "spec": spec})
 
 

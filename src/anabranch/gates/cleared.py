@@ -1,4 +1,4 @@
-"""A plan that the gates let through to replay. The replay takes nothing else."""
+"""A plan that no gate blocks. A replay accepts no other input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anabranch.plan.plan import Plan
 
 @dataclass(frozen=True)
 class ClearedPlan:
-    """Made by `GateService.clear_for_replay` alone. One of a closed card, or of another plan's card, can't be made."""
+    """Made only by `GateService.clear_for_replay`. Raises ValueError for a closed card or the card of another plan."""
 
     plan: Plan
     scorecard: Scorecard

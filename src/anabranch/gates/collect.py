@@ -1,4 +1,4 @@
-"""The gates of one backfill: due evidence is measured, every gate is judged, and what blocks is refused."""
+"""The gates of one backfill: measures due evidence, judges every gate, and refuses if one blocks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GateUnknownError(AnabranchError):
 
 @dataclass(frozen=True)
 class GatePolicy:
-    """What the project's context demands."""
+    """The requirements of the project's context."""
 
     context: str
     enforced: bool
@@ -57,7 +57,7 @@ def stage_of(state: State) -> Stage:
 
 @dataclass(frozen=True)
 class GateService:
-    """Of a run, or of a contract that was planned and not submitted."""
+    """The gates of a run, or of a contract that was planned and not submitted."""
 
     policy: GatePolicy
     observer: GateObserver
@@ -124,9 +124,9 @@ class GateService:
         self._acknowledge_automatically(card)
 
     def acknowledge(self, reason: str) -> Scorecard:
-        """Acknowledge by name every red gate that passes on it, on record. Returns the card as it is then.
+        """Acknowledge by name, on record, every red gate that may be acknowledged. Returns the new card.
 
-        Raises GateClosedError where a red gate needs more than that.
+        Raises GateClosedError if a red gate can't be acknowledged.
         """
         self._require_operator("acknowledge the red gates")
         card = self.score()
@@ -137,9 +137,9 @@ class GateService:
         return card
 
     def override(self, gate: str, reason: str) -> GateOverride:
-        """Override a gate by name, whatever its colour. The override stays on record and is shown with the run.
+        """Override a gate of any colour by name. The override is recorded and shown with the run.
 
-        Raises GateUnknownError, or NotOperatorError where the roles name other people.
+        Raises GateUnknownError, or NotOperatorError if the roles name other people.
         """
         if gate not in GATES:
             raise GateUnknownError(
@@ -169,7 +169,7 @@ class GateService:
         keep_evidence(writer, CARD, subject, card.document(), by=self.person, good_until=until, run_id=self.run)
 
     def _acknowledge_automatically(self, card: Scorecard) -> None:
-        """Record what the context acknowledges by itself, once for each run and gate, and print all that is red."""
+        """Record the context's automatic acknowledgements, once for each run and gate, and print every red gate."""
         if card.to_acknowledge:
             self._record(card, card.stakes.words, automatic=True)
         for each in card.judgements:
@@ -203,11 +203,11 @@ class GateService:
 
     @property
     def _records(self) -> int:
-        """The most that the replay reads; a control reads everything a second time."""
+        """Upper bound of the records that the replay reads; a control reads them a second time."""
         return variants_of(self.plan) * offsets_in(self.plan.source.ranges)
 
     def _stakes(self, facts: GateFacts) -> Stakes:
-        """By the plan's offsets, and by the bytes that the storage path was measured to hold."""
+        """By the plan's offsets, and by the bytes that the storage-path gate measured."""
         evidence = facts.evidence.get(storage_path.KIND)
         size = None if evidence is None else StoragePath.read(evidence.found).bytes
         return stakes_of(
@@ -220,7 +220,7 @@ class GateService:
         )
 
     def _require_kafka(self) -> None:
-        """KafkaUnreachableError at once: otherwise each gate would wait for its own timeout and judge by it."""
+        """Raises KafkaUnreachableError: otherwise each gate would wait for its own timeout and be red."""
         self.observer.require_answer()
 
     def _facts(self) -> GateFacts:

@@ -12,7 +12,7 @@ from anabranch.runs.canonical import instant, instant_text
 from anabranch.runs.store import RunReader, RunWriter
 
 ACTION = "evidence."
-"""What the action of its audit record begins with; the kind follows."""
+"""Prefix of the action of its audit record; the kind follows."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Evidence:
     kind: str
     """The kind of measurement, such as `rehearsal` or `rollback`."""
     subject: str
-    """Of what: `plan/…` or `contract/<hash>`, `table/…` or `pipeline/<name>`, `topic/<uuid>`, `cluster/<id>`."""
+    """The subject: `plan/…` or `contract/<hash>`, `table/…` or `pipeline/<name>`, `topic/<uuid>`, `cluster/<id>`."""
     at: datetime
     good_until: datetime | None
-    """None: without end, since its subject never changes."""
+    """None: it does not expire, since its subject never changes."""
     by: str
     found: Mapping[str, object]
     """The figures, plain JSON values."""
@@ -57,7 +57,7 @@ def newest_evidence(reader: RunReader, kind: str, subject: str) -> Evidence | No
 
 
 def newest_of(records: Iterable[AuditRecord], subject: str) -> Evidence | None:
-    """Of records in the order of the chain, all of one kind."""
+    """From records in the order of the chain, all of one kind."""
     found = [each for each in map(read_evidence, records) if each.subject == subject]
     return found[-1] if found else None
 

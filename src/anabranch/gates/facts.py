@@ -1,4 +1,4 @@
-"""The input of every gate: the backfill itself, an observation of the world as it is now, and recorded evidence."""
+"""The input of every gate: the backfill, an observation of the cluster and the table now, and recorded evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LiveReading:
     by: str | None
     """The source: `group`, the consumer group, or `table`, live's own commits."""
     refused: str | None = None
-    """Why it could not be read, if it could not."""
+    """Why it could not be read; None: it was."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class ClosingReading:
     refused: str | None
     """Why no file could be written there."""
     free: int
-    """Bytes left on that disk."""
+    """Free bytes on that disk."""
     audit: ChainVerdict
 
 
 @dataclass(frozen=True)
 class MetricsReading:
-    """What the context's metrics endpoint answered when the gates asked it."""
+    """The response of the context's metrics endpoint."""
 
     url: str | None
     """None: the context names no port."""
     names: tuple[str, ...] = ()
-    """Of the metrics looked for, those it serves."""
+    """The requested metrics that it serves."""
     missing: tuple[str, ...] = ()
     refused: str | None = None
     """Why it could not be read."""
@@ -56,7 +56,7 @@ class MetricsReading:
 def read_live(
     log_ends: Mapping[int, int], of_group: Callable[[], Mapping[int, int]], of_table: Callable[[], Mapping[int, int]]
 ) -> LiveReading:
-    """By the consumer group's offsets; where it has committed none, by live's own commits to the table."""
+    """Live's lag by its consumer group; if that has committed no offset, by live's commits to the table."""
     position, by = of_group(), "group"
     if not position:
         position, by = of_table(), "table"
@@ -96,22 +96,22 @@ class GateFacts:
     contract: Backfill
     pipeline: Pipeline
     drifts: tuple[Drift, ...]
-    """What has changed since the plan, of what the run still needs."""
+    """Changes since the plan of inputs that the run still needs."""
     live: LiveReading
     closing: ClosingReading
     residency: str | None
-    """Where the target says that its data must stay; None: it does not say."""
+    """The target's `residency` property; None: not set."""
     metrics: MetricsReading
     reaches: tuple[str, ...] | None
     """Imports and calls of the transform's code that may reach outside, as file:line name; None: it can't be read."""
     approvers: tuple[str, ...] | None = None
-    """Who may approve; None: this context asks for no approval."""
+    """The approvers; None: this context requires no approval."""
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
-    """By kind, the newest of each that is about this very backfill."""
+    """By kind, the newest that is bound to this backfill."""
     retention: RetentionReading | None = None
     """None: nothing is left to read."""
     run: str | None = None
-    """None: there is only a contract yet."""
+    """None: the contract was not submitted."""
 
     @property
     def measure(self) -> str:

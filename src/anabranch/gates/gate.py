@@ -29,7 +29,7 @@ class Judgement:
     to_green: str = ""
     """The command or the action that turns it green; empty if it is green."""
     failed: bool = False
-    """Of a red gate: whether a check failed. Otherwise the answer is unknown."""
+    """Whether a red gate is red because a check failed; otherwise its answer is unknown."""
     good_until: datetime | None = None
     """None: it is observed again each time."""
 
@@ -76,12 +76,12 @@ def failed(words: str, to_green: str) -> GateFinding:
 
 
 def unknown(words: str, to_green: str) -> GateFinding:
-    """Red: nothing was measured. It blocks a replay that is high-volume or business-critical."""
+    """Red: nothing was measured. It blocks a high-volume or business-critical replay."""
     return GateFinding(Colour.RED, words, to_green)
 
 
 def untested(words: str, to_green: str) -> GateFinding:
-    """Yellow: designed or declared, and no valid test of it."""
+    """Yellow: designed or declared, without a valid test."""
     return GateFinding(Colour.YELLOW, words, to_green)
 
 
@@ -94,7 +94,7 @@ def judged(
     at: datetime,
     figures: Mapping[str, object] | None = None,
 ) -> Judgement:
-    """The gate by its findings, worst first; `otherwise` are its words without any."""
+    """The judgement from the findings, worst first; `otherwise` is its text if there are none."""
     order = (Colour.RED, Colour.YELLOW, Colour.GREEN)
     ordered = sorted(findings, key=lambda each: (order.index(each.colour), not each.failed))
     return Judgement(
@@ -110,14 +110,14 @@ def judged(
 
 
 def never_measured(gate: str, words: str, *, owner: str, at: datetime, to_green: str) -> Judgement:
-    """Red: the gate rests on evidence, and there is none."""
+    """Red: the gate requires evidence, and there is none."""
     return judged(gate, [unknown(words, to_green)], "", owner=owner, at=at)
 
 
 def aged(judgement: Judgement, evidence: Evidence, now: datetime, again: str) -> Judgement:
-    """The judgement by the age of its evidence: expired evidence of a pass is yellow, and of a failure still red.
+    """The judgement with the age of its evidence: a pass that has expired is yellow, a failure stays red.
 
-    Otherwise a red gate could be passed by waiting.
+    Otherwise waiting would open a red gate.
     """
     fresh = replace(judgement, at=evidence.at, good_until=evidence.good_until)
     if evidence.counts(now) or judgement.colour is Colour.RED:

@@ -1,4 +1,4 @@
-"""Measures what gates rest on, and records it as evidence: which evidence is due, where a range is sampled."""
+"""Measures and records the evidence of gates: which evidence is due, and where the range is sampled."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from anabranch.plan.slices import Offsets, Ranges, share_of
 from anabranch.runs.run_lease import RunStore
 
 PLACES = 8
-"""Of each partition's ranges, evenly spread, at which records are decoded."""
+"""Sampled places per partition, evenly spread over its ranges."""
 RECORDS = 25
-"""Of each partition at each place."""
+"""Records per partition and place."""
 READS = (storage_path.KIND, schema.KIND)
-"""Evidence that is measured by reading a few records, and by nothing else."""
+"""Evidence that is measured by reading a few records only."""
 ROLLBACK = (rollback.KIND,)
 MEASURED = (compatibility.KIND, *READS, *ROLLBACK)
 """Evidence that the gates measure themselves."""
@@ -55,7 +55,7 @@ def due_evidence(kinds: Collection[str], known: Mapping[str, Evidence], now: dat
 def sample_places(ranges: Ranges, count: int = PLACES) -> list[Offsets]:
     """Where to sample: the first interval of each of `count` equal parts of every partition's ranges.
 
-    A partition with fewer offsets than parts is left out of the parts that hold none of them.
+    A partition with fewer offsets than parts is omitted from the parts without an offset.
     """
     parts = [{p: share_of(each, number, count) for p, each in ranges.items()} for number in range(count)]
     return [{p: each[0] for p, each in part.items() if each} for part in parts]
@@ -63,7 +63,7 @@ def sample_places(ranges: Ranges, count: int = PLACES) -> list[Offsets]:
 
 @dataclass(frozen=True)
 class GateMeasures:
-    """Of one plan. `gates/binding.py` defines what each measurement counts for."""
+    """Measurements for one plan. `gates/binding.py` defines what each is bound to."""
 
     probes: GateProbes
     store: RunStore
@@ -71,16 +71,16 @@ class GateMeasures:
     contract: Backfill
     pipeline: Pipeline
     by: str
-    """Who is on record as having measured."""
+    """The user recorded with each measurement."""
     run: str | None = None
 
     def known(self) -> dict[str, Evidence]:
-        """The newest of each kind that is bound to this very backfill, valid or not."""
+        """The newest of each kind that is bound to this backfill, valid or expired."""
         found = {kind: self._newest(kind) for kind in BOUND}
         return {kind: evidence for kind, evidence in found.items() if evidence is not None}
 
     def measure(self, kind: str, now: datetime) -> Evidence:
-        """Measure one of `MEASURED` and put it on record. A refusal is evidence too; raises KafkaUnreachableError."""
+        """Measure one of `MEASURED` and record it. A refusal is evidence too; raises KafkaUnreachableError."""
         match kind:
             case compatibility.KIND:
                 probes, left = self.probes.try_cluster()
@@ -113,7 +113,7 @@ class GateMeasures:
         except AnabranchError as refused:
             return rollback.refusal_of(refused.code, refused.what, refused.remedy)
         except Exception as error:
-            # Named and not quoted, since a catalog's client may quote its settings. Any failure is a red gate.
+            # Only the type is recorded: a catalog client may quote its settings. Any failure makes the gate red.
             words = f"the catalog or the store refused it ({type(error).__name__})"
             return rollback.refusal_of("rollback.not-rehearsed", words, "let this user commit to branches of the table")
 
@@ -126,7 +126,7 @@ class GateMeasures:
     def _newest(self, kind: str) -> Evidence | None:
         records = self.store.reader.audit(action=f"{ACTION}{kind}")
         if not records:
-            return None  # the cluster is not asked for its id where no evidence names one
+            return None  # request the cluster's id only if evidence names one
         bound = self._binding(kind)
         same = [each for each in map(read_evidence, records) if bound.holds(each)]
         return same[-1] if same else None

@@ -53,12 +53,12 @@ def keep_override(
 
 
 def overrides_of(reader: RunReader, *, run_id: str | None, contract: str) -> Mapping[str, GateOverride]:
-    """By gate, the last override that counts for a run, or for a contract that has none yet."""
+    """By gate, the last override for this run, or for a contract without a run."""
     return fold_overrides(reader.audit(action=ACTION), run_id=run_id, contract=contract)
 
 
 def fold_overrides(records: Iterable[AuditRecord], *, run_id: str | None, contract: str) -> Mapping[str, GateOverride]:
-    """Of records in the order of the chain. One for another run of the same contract does not count here."""
+    """From records in the order of the chain. Those for other runs of the same contract are skipped."""
     counting = [
         record
         for record in records

@@ -1,4 +1,4 @@
-"""What the gates require of the outside world: an observer that changes nothing, and probes that leave nothing."""
+"""The ports of the gates: a read-only observer, and probes that remove what they create."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GateObserver(Protocol):
         """Raise KafkaUnreachableError at once if the cluster does not answer."""
 
     def inputs(self) -> ObservedInputs:
-        """The plan's pinned inputs. Raises KafkaUnreachableError; a topic or a table that is gone is an observation."""
+        """The plan's pinned inputs. Raises KafkaUnreachableError; a missing topic or table is an observation."""
 
     def live(self) -> LiveReading:
         """Live's lag. A refusal is part of the reading; raises KafkaUnreachableError only."""
@@ -31,16 +31,16 @@ class GateObserver(Protocol):
         """When the topic deletes what is still to be read; None: nothing is. Raises KafkaUnreachableError."""
 
     def closing(self) -> ClosingReading:
-        """Whether a record can be written and the audit chain verifies. A trial file it writes is removed."""
+        """Whether a record can be written and the audit chain verifies. Removes the test file that it writes."""
 
     def residency(self) -> str | None:
-        """Where the target declares that its data must stay; None: it does not declare it. Raises if it is gone."""
+        """The target's `residency` property; None: not set. Raises if the table does not exist."""
 
     def metrics(self) -> MetricsReading:
-        """What the metrics endpoint serves; an endpoint that fails is a reading. Raises nothing."""
+        """The response of the metrics endpoint; a failure is a reading too. Raises nothing."""
 
     def reaches(self) -> tuple[str, ...] | None:
-        """What the transform's code may reach outside by; None: the code can't be read. Raises nothing."""
+        """Imports and calls of the transform that may reach outside; None: the code can't be read. Raises nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SampledRecord:
 
 @dataclass(frozen=True)
 class TableIdentity:
-    """What a rehearsed rollback depends on: another of any of these is another table to roll back on."""
+    """The identity of the table that a rehearsed rollback is valid for."""
 
     table: str
     schema: str
@@ -61,7 +61,7 @@ class TableIdentity:
 
 
 class GateProbes(Protocol):
-    """Measures what evidence rests on. What it creates is scratch, and is removed before it returns or raises."""
+    """Measures evidence. Everything it creates is removed before it returns or raises."""
 
     @property
     def user(self) -> str:
@@ -71,7 +71,7 @@ class GateProbes(Protocol):
         """The cluster's id. Raises KafkaUnreachableError."""
 
     def table(self) -> TableIdentity:
-        """The identity of the target as it is now. Raises if the table is gone."""
+        """The identity of the target as it is now. Raises if the table does not exist."""
 
     def try_cluster(self) -> tuple[Sequence[Probe], Iterable[str]]:
         """Try every operation once; returns the outcomes, and the names of what could not be removed."""
@@ -89,10 +89,10 @@ class GateProbes(Protocol):
         where the cluster refuses, nothing is returned. Raises KafkaUnreachableError."""
 
     def staged(self, run: str) -> Head | None:
-        """The newest snapshot of the run's staging; None: it has staged nothing. Raises if the table is gone."""
+        """The newest snapshot of the run's staging; None: it has staged nothing. Raises if the table does not exist."""
 
     def rehearse_rollback(self, name: str, staged: Head | None) -> RehearsedRollback:
         """Promote and roll back on a scratch branch `name` of the table: the snapshot `staged`, or an empty range.
 
-        Main is unchanged. Raises AnabranchError where the table forbids it, and whatever a catalog's client raises.
+        Main is unchanged. Raises AnabranchError if the table forbids it, and any exception of the catalog client.
         """

@@ -1,4 +1,4 @@
-"""Every gate's judgement on one card, and whether they let the backfill through."""
+"""The judgements of all gates, and whether one blocks the backfill."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GATES: Mapping[str, Gate] = {
 
 
 CARD = "gates"
-"""The kind of evidence that a whole card is kept as, of `plan/<hash>`."""
+"""Evidence kind of a whole card, whose subject is `plan/<hash>`."""
 
 
 class GateClosedError(AnabranchError):
@@ -68,7 +68,7 @@ class Scorecard:
 
     @property
     def colour(self) -> Colour:
-        """The worst of all, overridden or not."""
+        """The worst colour, overridden gates included."""
         return worst(each.colour for each in self.judgements)
 
     @property
@@ -78,7 +78,7 @@ class Scorecard:
 
     @property
     def closed(self) -> tuple[Judgement, ...]:
-        """The red gates that block: neither overridden, nor acknowledged where that is enough."""
+        """The red gates that block: not overridden, and not acknowledged where that is sufficient."""
         return tuple(
             each
             for each in self.judgements
@@ -92,7 +92,7 @@ class Scorecard:
 
     @property
     def to_acknowledge(self) -> tuple[Judgement, ...]:
-        """The red gates that pass on an acknowledgement and have none on record."""
+        """The red gates that may be acknowledged and are not."""
         return tuple(
             each
             for each in self.judgements
@@ -103,7 +103,7 @@ class Scorecard:
 
     @property
     def acknowledged(self) -> Mapping[str, Acknowledgement]:
-        """Those on record for gates that are red now and pass on them."""
+        """The acknowledgements in effect, of gates that are red now."""
         return {
             each.gate: self.acknowledgements[each.gate]
             for each in self.judgements
@@ -144,7 +144,7 @@ def score(
     stakes: Stakes,
     acknowledgements: Mapping[str, Acknowledgement],
 ) -> Scorecard:
-    """Judge every gate, so that one scorecard shows all that is wrong."""
+    """Judge every gate, so that one scorecard shows every problem."""
     judgements = tuple(gate(facts) for gate in GATES.values())
     return Scorecard(judgements, overrides, facts.plan.hash, facts.run, facts.now, stakes, acknowledgements)
 

@@ -1,4 +1,4 @@
-"""Which red gates block a replay, by what depends on it. Pure.
+"""Which red gates block a replay, by its size and criticality. Pure.
 
 A gate is red because a check failed, or because its answer is unknown. A failed check blocks every replay. An unknown
 answer blocks a replay that is high-volume or business-critical, in a context that enforces gates; a small one passes
@@ -16,7 +16,7 @@ from anabranch.gates.gate import Judgement
 from anabranch.project.sections.gates import HighVolume
 
 DRILL_LABEL = "anabranch-drill"
-"""On the contract of a drill; its value is the pipeline's name."""
+"""Label of a drill's contract; its value is the pipeline's name."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Stakes:
 
     enforced: bool
     basis: str
-    """Why gates are not enforced, if they are not: by the context, or since it is a drill."""
+    """Why gates are not enforced: by the context, or because it is a drill. None: they are."""
     high: tuple[str, ...]
-    """Why it is high-volume or business-critical; none: it is neither."""
+    """Why it is high-volume or business-critical; empty: it is neither."""
     size: str
-    """What it reads, for people."""
+    """What it reads, as text."""
 
     @property
     def unknown_blocks(self) -> bool:
@@ -56,7 +56,7 @@ def stakes_of(
     bytes_: int | None,
     limit: HighVolume,
 ) -> Stakes:
-    """Of a replay that reads so many offsets and bytes. An unknown number of bytes counts as high-volume."""
+    """The stakes of a replay of this size. An unknown number of bytes counts as high-volume."""
     high = []
     if business_critical:
         high.append("the pipeline is business-critical")
@@ -71,7 +71,7 @@ def stakes_of(
 
 
 def drilled(stakes: Stakes, records: int, limit: HighVolume) -> Stakes:
-    """Of a drill's replay, which is never promoted: it measures the unknown answers, so they do not block it.
+    """The stakes of a drill's replay, which is never promoted and measures the unknown answers.
 
     A drill that reads more records than the limit is treated as any other replay.
     """
@@ -79,7 +79,7 @@ def drilled(stakes: Stakes, records: int, limit: HighVolume) -> Stakes:
 
 
 def may_be_acknowledged(judgement: Judgement, stakes: Stakes) -> bool:
-    """Whether a red gate passes on an acknowledgement: its answer is unknown, and the replay is small."""
+    """Whether a red gate may be acknowledged: its answer is unknown, and the replay is small."""
     return judgement.colour is Colour.RED and not judgement.failed and not stakes.unknown_blocks
 
 

@@ -1,1 +1,1 @@
-"""Joins an approved run into production by one commit, and rolls it back by one. After `validate`."""
+"""Promotes an approved run in one commit and rolls it back in one. After `validate`."""

@@ -23,7 +23,7 @@ from anabranch.validate.accepted import accepted_run, last_accepted
 
 class StagingHistory(Protocol):
     def staging_commits(self, staging: str, base: Head) -> Sequence[StagingCommit]:
-        """Every commit of the staging since `base`, oldest first."""
+        """Every commit to staging since `base`, oldest first."""
 
 
 def extension_withheld(approval: RunApproval | None, settings: ContextSettings, now: datetime) -> str | None:
@@ -53,14 +53,14 @@ class RunApproval:
         return ApprovalSubject(self.plan.hash, run.contract_hash, run, last_accepted(self.reader, self.run_id))
 
     def status(self, now: datetime, grown: frozenset[Head] | None = None) -> ApprovalStatus:
-        """By the record alone, or with `grown`: the snapshots that staging has only caught up with live since."""
+        """By recorded approvals; with `grown` also by staging: its heads since which only live was caught up."""
         run = self.reader.run(self.run_id)
         # The plan as it would be executed, not the hash that was recorded when it was submitted.
         present = ApprovalContext(run.author, self.plan.hash, self.settings.roles.approvers, grown)
         return approval_status(approvals_of(self.reader, run), present, now)
 
     def is_given(self, now: datetime) -> bool:
-        """Whether no approval is missing, by the record alone."""
+        """Whether every required approval is recorded. Does not observe staging."""
         return not self.settings.needs_approval or self.status(now).holds
 
     def document(self, now: datetime) -> dict[str, Any]:

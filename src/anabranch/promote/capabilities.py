@@ -1,4 +1,4 @@
-"""What a target can promise of a promotion and its rollback: declared by it, printed by `anabranch plan`."""
+"""The guarantees of a target for promotion and rollback. The target declares them, `anabranch plan` prints them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from anabranch.contract.pipeline import PipelineClass
 
 
 class HeadCheck(str, Enum):
-    """How a promotion knows that no other commit came since it looked at the target."""
+    """How a promotion excludes that another commit came after it read the target."""
 
     EXACT = "exact"
-    """The commit names the head that it was made for, and the target refuses it at any other."""
+    """The commit names the head that it is based on; the target refuses it at any other head."""
     WRITERS_LOCKED = "writers-locked"
-    """Other writers wait from the look to the commit."""
+    """Other writers are locked out from the read to the commit."""
     WRITERS_FENCED = "writers-fenced"
     """The live writer is fenced off for the promotion, and restarts after it."""
     NONE = "none"
@@ -48,33 +48,33 @@ class StreamingReaders(str, Enum):
     READ_CHANGES = "read-changes"
     """It reads the changes."""
     MISS_CHANGES = "miss-changes"
-    """It goes on and never reads the changes."""
+    """It continues and never reads the changes."""
 
 
 class RowRestore(str, Enum):
-    """What a rollback does with rows that were committed after the promotion, where they have to be written again."""
+    """How a rollback finds rows that were committed after the promotion, if they have to be rewritten."""
 
     COMPARED = "compared"
     """They are distinguished from the promoted rows by comparison, whichever commit made them."""
     REPLAYED = "replayed"
-    """They are made again from the topic, by the offsets of their commits, which have to be in the history."""
+    """They are replayed from the topic by the offsets of their commits, which must be in the history."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
     atomic: bool
-    """Whether a promotion is one commit that takes effect whole or not at all."""
+    """Whether a promotion is one atomic commit."""
     head_check: HeadCheck
     readers_see: ReaderView
     moves: Moves
     streaming_readers: StreamingReaders
     former_rows_kept: bool
-    """Whether expiry and cleaning leave the former rows until the run is closed, whatever the table's settings."""
+    """Whether the former rows survive expiry and cleaning until the run is closed, with any settings of the table."""
     later_rows: RowRestore
     pauses_live: bool
     """Whether live may be asked to pause for a promotion."""
     classes: frozenset[PipelineClass]
-    """The pipelines whose tables it can hold."""
+    """The pipeline classes that it supports."""
 
     def document(self) -> Mapping[str, object]:
         """As plain JSON values."""

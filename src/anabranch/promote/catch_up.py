@@ -1,4 +1,4 @@
-"""How far staging has come, and which slices bring it up to what live has committed since. Pure."""
+"""The position of staging, and the slices that replay what live has committed since. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anabranch.replay.staging import StagedSlice
 
 
 def reached(plan: Plan, staged: Iterable[StagedSlice]) -> dict[int, int]:
-    """How far staging has come, by partition, where the whole table is replayed."""
+    """The end offset of staging by partition, where the whole table is replayed."""
     found = {} if plan.state is None else dict(plan.state.position)
     for each in staged:
         for partition, (_, end) in each.offsets.items():
@@ -21,9 +21,9 @@ def reached(plan: Plan, staged: Iterable[StagedSlice]) -> dict[int, int]:
 
 
 def missed(plan: Plan, commits: Sequence[Commit], so_far: Mapping[int, int]) -> tuple[Slice, ...]:
-    """What to replay of live's commits: each on its own, or where the whole table is replayed all together.
+    """The slices for these commits of live: one for each, or one for all where the whole table is replayed.
 
-    Together they are one merge, so that each round is shorter than the one before even if live commits often.
+    One merge for all makes each round shorter than the one before, even if live commits often.
     """
     if not plan.strategy.whole_table:
         return tuple(Slice(f"{CATCH_UP}{commit.snapshot}", commit.offsets) for commit in commits)

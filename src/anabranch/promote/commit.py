@@ -1,4 +1,4 @@
-"""One commit on production, with exactly one effect: intent, act, outcome; looked up when the answer was not heard."""
+"""Makes one commit on production with exactly one effect: records the intent, commits, records the outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anabranch.runs.states import Event, State
 
 
 class Act(Enum):
-    """What is committed: its name in the journal, who it is by, and the states it leads through."""
+    """The kind of commit: its journal step, its author, and the states it leads through."""
 
     PROMOTE = ("promote", Author.PROMOTION, Event.PROMOTE, State.PROMOTING, Event.FINISH_PROMOTION, State.PROMOTED)
     ROLL_BACK = (
@@ -47,17 +47,17 @@ def commit_once(
     perform: Callable[[CommitNote], Head],
     on_record: Mapping[str, object] | None = None,
 ) -> Head:
-    """Have `perform` make its one commit, and return the snapshot. A second call after success changes nothing.
+    """Call `perform`, which makes one commit, and return its snapshot. A second call after success changes nothing.
 
-    `on_record` goes into the audit record of its beginning.
+    `on_record` is added to the audit record of the first transition.
     An AnabranchError of `perform` means that nothing was committed. After any other error the commit is looked up by
-    its id; OutcomeUnknownError if that does not show it, since it may still be on its way. CommitUnrecordedError if
-    it took effect and could not be recorded. Called again, this settles either.
+    its id; raises OutcomeUnknownError if it is not found, since it may still take effect, and CommitUnrecordedError if
+    it took effect and could not be recorded. A repeated call resolves both.
     """
     done = already_done(lease, target, act)
     if done is not None:
         return done
-    # An act begins with the move out of this state, so an intent from before that has no effect to look up.
+    # The first transition leaves this state, so an open intent from before it has no effect to look up.
     lease.abandon_intents(act.step, "never begun")
     number, table = lease.number(act.step), lease.run.target.table
     note = CommitNote(f"{lease.run_id}-{act.step}-{number}", act.author, lease.run_id, lease.epoch)
@@ -86,8 +86,8 @@ def commit_once(
 
 
 def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> Head | None:
-    """The snapshot of this commit, if the table shows it. The intent stays open, for a later call to settle."""
-    with suppress(Exception):  # what failed the commit may fail the look-up too
+    """The snapshot of this commit, if the table has it. Otherwise the intent stays open for a later call."""
+    with suppress(Exception):  # the cause of the failed commit may also fail the lookup
         landed = target.find_commit(entry.id)
         if landed is None:
             lease.record_outcome(entry, Outcome.UNKNOWN)
@@ -96,7 +96,7 @@ def _look_up(lease: RunLease, target: PromotionTarget, entry: JournalEntry) -> H
 
 
 def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> Head | None:
-    """The snapshot, if the act has taken effect, whether or not its process lived to say so."""
+    """The snapshot, if the commit has taken effect, even if its process died before it recorded that."""
     settled = reconcile(lease, target)
     if lease.run.state is not act.done:
         return None
@@ -104,10 +104,10 @@ def already_done(lease: RunLease, target: PromotionTarget, act: Act) -> Head | N
 
 
 def reconcile(lease: RunLease, target: PromotionTarget) -> Head | None:
-    """Find out what became of a commit under way when its process ended. Returns the snapshot if it took effect.
+    """Resolve a commit that was in progress when its process ended. Returns the snapshot if it took effect.
 
-    Safe only once the branch of our own epoch stands: a commit of the former epoch that is still on its way can then
-    no longer land after we have looked.
+    Call it only after this epoch's staging branch exists: then a pending commit of an earlier epoch is refused and
+    can't take effect after the lookup.
     """
     act = next((each for each in Act if each.underway is lease.run.state), None)
     if act is None:

@@ -1,4 +1,4 @@
-"""What happened to the target since the base, and what that means for joining a run in. Pure."""
+"""Classifies the commits to the target since the base: whether a run can be promoted beside them. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from anabranch.runs.heads import Head, Piece
 
 
 class Author(str, Enum):
-    """Who made a commit on the target, as its properties say."""
+    """The author of a commit to the target, by its properties."""
 
     LIVE = "live"
     PROMOTION = "promotion"
     ROLLBACK = "rollback"
     REWRITE = "rewrite"
-    """Compaction: other files, the same rows."""
+    """Compaction: the same rows in other files."""
     FOREIGN = "foreign"
-    """Carries neither our properties nor offsets: we can't tell which records it holds."""
+    """Has neither Anabranch's properties nor offsets, so its records are unknown."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit on the target's main line, and what it did to the range."""
+    """One commit on main, and the files of the range that it added and removed."""
 
     snapshot: Head
     author: Author
@@ -49,22 +49,23 @@ class ClearToPromote:
 
 @dataclass(frozen=True)
 class StagingBehind:
-    """Live added rows by other code, or they were compacted since: replay these commits' offsets, then look again."""
+    """Live added rows by other code, or its files were compacted: replay the offsets of these commits, then classify
+    again."""
 
     commits: tuple[Commit, ...]
 
 
 @dataclass(frozen=True)
 class BlockedByCommit:
-    """A commit inside the range whose records we don't know: promoting would lose them, or count them twice."""
+    """A commit inside the range whose records are unknown: a promotion would lose them or count them twice."""
 
     commit: Commit
 
 
 def other_writer(since_base: Iterable[Commit]) -> Commit | None:
-    """The first commit by anything but Anabranch's promotions and rollbacks, or a compaction, which changes no row.
+    """The first commit that is no promotion, no rollback and no compaction.
 
-    Also one outside the range: it shows that something writes to the table, from a position that is unknown.
+    A commit outside the range counts too: it shows a writer whose position is unknown.
     """
     ours = (Author.PROMOTION, Author.ROLLBACK, Author.REWRITE)
     return next((commit for commit in since_base if commit.author not in ours), None)
@@ -73,10 +74,10 @@ def other_writer(since_base: Iterable[Commit]) -> Commit | None:
 def classify_table_commits(
     since_base: Sequence[Commit], *, run: str, reached: Mapping[int, int]
 ) -> ClearToPromote | StagingBehind | BlockedByCommit:
-    """The same for a run that replaces the whole table: live's merges were made onto the state that is replaced.
+    """`classify_range_commits` for a run that replaces the whole table, whose rows live's merges depend on.
 
-    So every live commit has to be replayed too, whatever its code and whether or not it changed a row. `reached` is
-    how far staging has come, by partition.
+    Therefore every live commit has to be replayed, with any code and even if it changed no row. `reached` is the end
+    offset of staging by partition.
     """
     behind: list[Commit] = []
     for commit in since_base:
@@ -104,12 +105,12 @@ def classify_range_commits(
     present: Collection[str],
     windows: bool = False,
 ) -> ClearToPromote | StagingBehind | BlockedByCommit:
-    """What the commits since the base, oldest first, mean for promoting `run`, whose transform is `code`.
+    """Whether `run`, whose transform has digest `code`, can be promoted after these commits, oldest first.
 
     `staged` are the live commits, by snapshot, whose offsets are in staging already; `present` are the range's files
-    at the head. With `windows` nothing is kept or caught up with: live had written every window of the range for good,
-    so that a later commit there is not what was planned for. Otherwise a live commit holds only offsets after the
-    plan's, and keeping it counts nothing twice.
+    at the head. With `windows` any live commit in the range blocks: the plan requires that live had closed every window
+    of the range. Otherwise a live commit has only offsets after the plan's, and its files can be kept without
+    counting a record twice.
     """
     keep: set[Piece] = set()
     behind: list[Commit] = []

@@ -1,4 +1,4 @@
-"""Errors of a commit on production whose effect, or whose record, is not known to be there."""
+"""Errors of a commit to production whose effect is unknown, or that could not be recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.runs.heads import Head
 
 
 class OutcomeUnknownError(AnabranchError):
-    """The commit was sent, and neither the answer nor the table's history could be read. Production may have it."""
+    """The commit was sent, and neither the response nor the table's history confirmed it. Production may have it."""
 
     code = "promote.outcome-unknown"
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
@@ -27,12 +27,12 @@ class OutcomeUnknownError(AnabranchError):
 
     @property
     def cause(self) -> str | None:
-        """Its kind only: a catalog's client may quote its settings."""
+        """Only the exception's type: a catalog client may quote its settings."""
         return None if self.__cause__ is None else type(self.__cause__).__name__
 
 
 class CommitUnrecordedError(AnabranchError):
-    """Production has the commit; the control database does not say so yet."""
+    """Production has the commit; the control database has not recorded it."""
 
     code = "promote.unrecorded"
 

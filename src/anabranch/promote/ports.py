@@ -1,4 +1,4 @@
-"""What promotion and rollback ask of a target. Adapters implement it; tests/conformance/target holds them to it."""
+"""The port of a target for promotion and rollback. tests/conformance/target tests every implementation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.runs.heads import Head, Piece
 
 
 class ConcurrentCommitError(AnabranchError):
-    """Another commit came between our look and our commit, or a later epoch has taken staging. Nothing was changed."""
+    """Another commit came after the target was read, or a later epoch has taken over staging. Nothing was changed."""
 
     code = "target.moved"
     exit_code = ExitCode.CONFLICT
@@ -23,7 +23,7 @@ class ConcurrentCommitError(AnabranchError):
 
 @dataclass(frozen=True)
 class TargetHistory:
-    """The target as it was looked at. A commit is made against this head or not at all."""
+    """The target as it was read. A commit is made against this head or refused."""
 
     head: Head
     commits: tuple[Commit, ...]
@@ -34,7 +34,7 @@ class TargetHistory:
 
 @dataclass(frozen=True)
 class CommitNote:
-    """What a commit on production says of itself. `find_commit` finds it by its id when its answer was lost."""
+    """The properties of a commit to production. `find_commit` finds it by its id if the response was lost."""
 
     id: str
     author: Author
@@ -43,49 +43,49 @@ class CommitNote:
 
 
 class PromotionTarget(Protocol):
-    """A table that a run is promoted to. Every method reads the table anew: no state is trusted between two calls.
+    """A table that a run is promoted to. Every method reads the current table; nothing is cached between calls.
 
     `promote` and `rollback` make one atomic commit or none: an AnabranchError means that nothing was committed. After
-    any other error the outcome is unknown, and `find_commit` decides it. They are not idempotent by themselves:
-    `commit_once` calls them at most once for each commit id that did not land.
+    any other error the outcome is unknown, and `find_commit` resolves it. They are not idempotent: `commit_once`
+    calls them at most once for each commit id that took no effect.
     """
 
     capabilities: ClassVar[Capabilities]
-    """What the target promises, whatever the plan."""
+    """The target's guarantees, which do not depend on the plan."""
 
     def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
         """The head, every commit since `base` with what it did to the range, and the range's pieces. Changes nothing.
 
-        Raises an AnabranchError when commits since the base have expired: what they did is then unknown.
+        Raises an AnabranchError if commits since the base have expired.
         """
 
     def find_commit(self, commit_id: str) -> Head | None:
         """The head that the commit with this id made; None: it has not taken effect. Changes nothing.
 
-        None is final only when staging belongs to this process's epoch: a commit of an earlier epoch can then no
-        longer land.
+        None is final only if staging belongs to this process's epoch: then a commit of an earlier epoch is refused.
         """
 
     def promote(self, history: TargetHistory, keep: Collection[Piece], staging: Staging, note: CommitNote) -> Head:
         """Replace the range by staging's rows and the pieces in `keep`, in one commit that carries `note`.
 
-        Raises ConcurrentCommitError, with nothing changed, when production is no longer at `history.head` or staging
-        is not this epoch's any more. Afterwards `find_commit(note.id)` returns the same head, and whatever
+        Raises ConcurrentCommitError, with nothing changed, if production is no longer at `history.head` or staging no
+        longer belongs to this epoch. Afterwards `find_commit(note.id)` returns the same head, and whatever
         `rollback` needs is protected from expiry until the run is closed.
         """
 
     def rollback(self, staging: Staging, note: CommitNote) -> Head:
         """Restore the range's former rows and keep every row committed after the promotion, in one commit.
 
-        Also when the promoted files were compacted since: the target then does it by rows. Raises
-        ConcurrentCommitError, with nothing changed, as `promote` does; another AnabranchError when it can't be done.
+        If the promoted files were compacted since, the target compares rows instead of files. Raises
+        ConcurrentCommitError as `promote` does, and another AnabranchError if a rollback is impossible; both change
+        nothing.
         """
 
     def request_live_pause(self, run: str, until: int) -> None:
-        """Ask live to hold its commits until this second since 1970, if each of them sends a promotion back.
+        """Request that live pauses its commits until this Unix time, if each of them makes a promotion start over.
 
-        No change where live and promotion don't wait for each other. A later request replaces the earlier one. A
-        request ends by itself, so that a promoter that dies does not stop live for good.
+        No change where promotion keeps live's commits. A later request replaces the earlier one. A request expires, so
+        a promoter that dies does not stop live permanently.
         """
 
     def release_live_pause(self, run: str) -> None:

@@ -1,4 +1,4 @@
-"""Joins an approved run into production: one commit, or none."""
+"""Promotes an approved run: one commit, or none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anabranch.runs.run_lease import RunLease
 from anabranch.validate.accepted import AcceptedRun
 
 ATTEMPTS = 100
-"""How often to look again when somebody commits in between. A look and a commit take a fraction of a second."""
+"""Attempts if other writers commit in between. Reading and committing take a fraction of a second."""
 
 
 class BlockedError(AnabranchError):
@@ -43,7 +43,7 @@ class StagingChangedError(AnabranchError):
 
 
 class StagingBehindLiveError(AnabranchError):
-    """Live wrote into the range by other code: its offsets are to be replayed first."""
+    """Live committed to the range with other code: its offsets must be replayed first."""
 
     code = "promote.behind"
     exit_code = ExitCode.CONFLICT
@@ -61,21 +61,21 @@ class StagingBehindLiveError(AnabranchError):
 
 @dataclass(frozen=True)
 class ApprovalNotRequired:
-    """The context asks for no approval."""
+    """The context requires no approval."""
 
     context: str
 
 
 @dataclass(frozen=True)
 class ApprovedRun:
-    """What promotion accepts: a validated run, and who agreed to it."""
+    """The input of a promotion: a validated run and its approval."""
 
     accepted: AcceptedRun
     approval: Approval | ApprovalNotRequired
 
     @property
     def on_record(self) -> dict[str, object]:
-        """What the record of the promotion says of it."""
+        """For the audit record of the promotion."""
         if isinstance(self.approval, ApprovalNotRequired):
             return {"approval": None}
         return {"approval": self.approval.number, "approved_by": self.approval.by}
@@ -83,9 +83,9 @@ class ApprovedRun:
 
 @dataclass(frozen=True)
 class Promotion:
-    """Joins one run in. `staged` are the live commits, by snapshot, whose offsets are in staging already.
+    """Promotes one run. `staged` are the live commits, by snapshot, whose offsets are in staging already.
 
-    Where the whole table is replaced, `reached` says how far staging has come, by partition.
+    Where the whole table is replaced, `reached` is the end offset of staging by partition.
     """
 
     lease: RunLease
@@ -96,10 +96,10 @@ class Promotion:
     reached: Mapping[int, int] = field(default_factory=dict)
 
     def __call__(self) -> Head:
-        """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and does it."""
+        """Promote and return the snapshot. A call after a crash completes or reverts the attempt first."""
         done = already_done(self.lease, self.target, Act.PROMOTE)
         if done is not None:
-            # What live has written since the promotion is beside it already, and nothing to catch up with.
+            # Live's commits after the promotion are in production already; there is nothing to catch up with.
             return done
         self._require_unchanged()
         self._clear()
@@ -108,7 +108,7 @@ class Promotion:
     def behind(self) -> StagingBehind | None:
         """What live committed into the range that staging does not contain; None: the run can be promoted as it is.
 
-        Raises BlockedError where a commit does not say which records it holds. Changes nothing.
+        Raises BlockedError if a commit does not record its offsets. Changes nothing.
         """
         try:
             self._clear()
@@ -131,7 +131,7 @@ class Promotion:
         raise last
 
     def _clear(self) -> tuple[TargetHistory, ClearToPromote]:
-        """The target as it stands, if the run can be joined in as it is."""
+        """The target as it is now. Raises if the run can't be promoted onto it."""
         plan = self._accepted.plan
         history = self.target.history_since(plan.target.base, plan.target.partitions)
         run = self.lease.run_id
@@ -163,7 +163,7 @@ class Promotion:
                 )
 
     def _require_no_other_writer(self, history: TargetHistory) -> None:
-        """The replay has read to the log's end: whatever a writer commits beside it, it may have read as well."""
+        """The replay has read to the log's end, so it may have read the records of any other commit too."""
         target, other = self._accepted.plan.target, other_writer(history.commits)
         if other is None:
             return

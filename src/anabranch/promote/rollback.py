@@ -1,4 +1,4 @@
-"""Rolls back a promoted run: the former rows of the range restored, every later commit of live kept."""
+"""Rolls back a promoted run: restores the former rows of the range and keeps every later commit of live."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rollback:
     staging: Staging
 
     def __call__(self) -> Head:
-        """The head with the former rows. Called again after any crash, it finishes or backs out and does it."""
+        """Roll back and return the snapshot. Called again after a crash, it completes or reverts the attempt first."""
         return commit_once(self.lease, self.target, Act.ROLL_BACK, self._roll_back)
 
     def _roll_back(self, note: CommitNote) -> Head:

@@ -1,4 +1,4 @@
-"""Promotes a run: catches up with live in rounds, then joins staging into production by one commit."""
+"""Promotes a run: catches up with live in rounds, then commits staging to production."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from anabranch.runs.states import State
 from anabranch.validate.accepted import ValidationResult, ever_accepted, require_accepted
 
 CATCH_UP_ROUNDS = 5
-"""How often to catch up with live before a promotion. Each round is shorter than the one before."""
+"""Maximum rounds of catching up with live. Each round is shorter than the one before."""
 LIVE_PAUSE_SECONDS = 60
-"""For how long live is asked to pause, if each of its commits has to be replayed before a promotion."""
+"""How long live is requested to pause, if each of its commits has to be replayed before a promotion."""
 
 _CATCHING_UP = frozenset({State.REPLAYING, State.PAUSED, State.FAILED, State.STAGED})
-"""States in which an accepted run is if its promotion ended while it caught up with live."""
+"""The states of an accepted run whose promotion ended while it caught up with live."""
 _COMMITTED_OR_COMMITTING = frozenset({State.PROMOTING, State.PROMOTED})
 
 
@@ -46,7 +46,7 @@ class PromotionGates(Protocol):
 
 
 class RunTarget(PromotionTarget, StagingTarget, Protocol):
-    """One table: staging in it, and promotion to it."""
+    """A table as the target of staging and of promotion."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PromotionRun:
     plan: Plan
     target: RunTarget
     gates: Callable[[], PromotionGates]
-    """Asked for after drift is checked: a contract whose files are missing does not load."""
+    """Built after drift is checked: a contract whose files are missing does not load."""
     require_no_drift: Callable[[], None]
     require_within_limits: Callable[[], None]
     """Raises if the contract's deadline or budget forbids a promotion now."""
@@ -70,7 +70,7 @@ class PromotionRun:
     """Of the context: one before the commit, after approval, and one at the end."""
 
     def __call__(self) -> Head:
-        """The snapshot that has the run in it. Called again after any crash, it finishes or backs out and promotes."""
+        """Promote and return the snapshot. A call after a crash completes or reverts the attempt first."""
         self.require_no_drift()
         if self.lease.run.state not in _COMMITTED_OR_COMMITTING:
             self.require_within_limits()
@@ -83,7 +83,7 @@ class PromotionRun:
                 snapshot = self._promote_in_rounds(hooks)
                 hooks.outcome = "promoted"
         except BaseException:
-            with suppress(Exception):  # what failed is the error to report; the pause ends by itself
+            with suppress(Exception):  # report the first error; the pause request expires
                 self.target.release_live_pause(self.lease.run_id)
             raise
         self.target.release_live_pause(self.lease.run_id)
@@ -104,10 +104,10 @@ class PromotionRun:
     def _catch_up_and_promote(self, number: int, hooks: HookedStep) -> Head:
         """Execute the promotion's steps of the plan. Raises StagingBehindLiveError if live commits meanwhile."""
         self._finish_catching_up()
-        self._staging()  # the fence: after it no commit of an earlier epoch can take effect
+        self._staging()  # from here on no commit of an earlier epoch can take effect
         done = already_done(self.lease, self.target, Act.PROMOTE)
         if done is not None:
-            return done  # finding out what has happened needs no approval
+            return done  # resolving an earlier attempt needs no approval
         promoted = None
         for step in steps_for(self.plan, "promote"):
             match step:
@@ -142,14 +142,14 @@ class PromotionRun:
         if behind is None:
             return 0
         if number:
-            # The first round may take long. After it there is little left, and live can wait for that.
+            # The first round may take long. The later ones are short, so that live can pause for them.
             self.target.request_live_pause(self.lease.run_id, round(self.clock()) + LIVE_PAUSE_SECONDS)
         slices = missed(self.plan, behind.commits, promotion.reached)
         self._validate(self.catch_up(slices))
         return len(slices)
 
     def _finish_catching_up(self) -> None:
-        """Go on if an earlier promotion ended while it caught up: staging is longer than what was validated."""
+        """Complete the catch-up of an earlier promotion: staging has slices that were not validated."""
         if self.lease.run.state in _CATCHING_UP and ever_accepted(self.lease.reader, self.lease.run_id):
             self._validate(self.catch_up(()))
 

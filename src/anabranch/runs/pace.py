@@ -1,4 +1,4 @@
-"""What limits a run's replay at one moment, as its process last noted it."""
+"""The current limit of a run's replay, as its process last recorded it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What validation says of a run: accepted, or rejected; now, or by the run's journal."""
+"""The verdict of validation on a run: now, or from the run's journal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def verdicts(reader: RunReader, run_id: str) -> list[Mapping[str, object]]:
 
 
 def last_accepted(reader: RunReader, run_id: str) -> AcceptedStaging | None:
-    """What the last validation was of, if it said yes."""
+    """The subject of the last validation, if it accepted."""
     last = (verdicts(reader, run_id) or [{}])[-1]
     snapshot = last.get("staging")
     if last.get("verdict") != Verdict.ACCEPTED.value or not isinstance(snapshot, str):
@@ -89,7 +89,7 @@ def last_accepted(reader: RunReader, run_id: str) -> AcceptedStaging | None:
 
 
 def ever_accepted(reader: RunReader, run_id: str) -> bool:
-    """Whether validation ever said yes, so that all of the plan is in staging."""
+    """Whether validation ever accepted, so that staging has the whole plan."""
     return any(verdict["verdict"] == Verdict.ACCEPTED.value for verdict in verdicts(reader, run_id))
 
 

@@ -1,4 +1,4 @@
-"""What validation asks of the world outside: staging and base measured, and the report filed."""
+"""The ports of validation: one measures staging and base, the other stores the report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class StagingMeasurer(Protocol):
     def __call__(self, staging: Staging, control: ControlStaging | None, phase: Callable[[str], None]) -> Measures:
         """Measure staging against the base, and against the control's rows if there are any. Changes nothing.
 
-        `phase` is told what is being measured.
+        `phase` is called with the name of each measurement.
         """
 
 
 class ReportFiler(Protocol):
     def __call__(self, report: Report) -> object:
-        """Write the report where people find it; an earlier one of the run is replaced, whole or not at all."""
+        """Write the report to the run's folder; atomically replaces an earlier one."""

@@ -1,4 +1,4 @@
-"""Validates a staged run: measures staging, reaches the verdict, and puts it on record."""
+"""Validates a staged run: measures staging, reaches the verdict, and records it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checkpoints of Structured Streaming: read, copied up to a batch, kept."""
+"""Checkpoints of Structured Streaming: read, copied as of a batch, stored."""

@@ -1,4 +1,4 @@
-"""One commit to a table through its catalog: tried once, on exactly the state that was looked at. No JVM."""
+"""One commit to a table through its catalog: tried once, on exactly the metadata that was read. No JVM."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MAIN = "main"
 _FOR_EVER = 2**63 - 1
 _LONGEST_RUN = 90 * 24 * 3600 * 1000
-# Whatever the table's settings say, expiry may not take the way back, nor a branch's commits: they are the authority
-# on what was replayed. Milliseconds.
+# In ms. With any settings of the table, expiry must keep the snapshots that a rollback needs, and a branch's commits,
+# which are the authority on what was replayed.
 ONLY_THE_HEAD = {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": 1, "min-snapshots-to-keep": 1}
-"""A branch that holds nothing of its history back from expiry."""
+"""A branch whose history may expire."""
 _KEPT: dict[SnapshotRefType, dict[str, int]] = {
     SnapshotRefType.TAG: {"max-ref-age-ms": _FOR_EVER},
     SnapshotRefType.BRANCH: {"max-ref-age-ms": _FOR_EVER, "max-snapshot-age-ms": _LONGEST_RUN},
@@ -44,12 +44,12 @@ def replace_files(
 
 
 def back(table: Table, ref: str) -> Iterator[Snapshot]:
-    """The snapshots that led to the ref's head, newest first, as far back as they are kept."""
+    """The ancestors of the ref's head, newest first, as far back as they are retained."""
     return ancestry(table, table.snapshot_by_name(ref))
 
 
 def ancestry(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
-    """The snapshots that led to `head`, newest first, as far back as they are kept."""
+    """The ancestors of `head`, newest first, as far back as they are retained."""
     kept = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}  # a table looks through all of them
     while head is not None:
         yield head
@@ -65,7 +65,7 @@ def find_snapshot(table: Table, head: Head) -> Snapshot | None:
 def point(
     tx: Transaction, ref: str, snapshot: int, kind: SnapshotRefType, kept: Mapping[str, int] | None = None
 ) -> None:
-    """`kept` says what of it expiry leaves; without it, all that a run needs."""
+    """`kept` is the ref's retention; by default all that a run needs."""
     ref_update = {
         "ref-name": ref,
         "type": kind.value,
@@ -81,7 +81,7 @@ def for_so_long(keep: timedelta) -> dict[str, int]:
 
 
 def as_it_is(table: Table, ref: str) -> dict[str, int]:
-    """What expiry leaves of a ref that is there: moving it must not change that."""
+    """The retention of an existing ref: moving the ref must not change it."""
     now = table.metadata.refs[ref]
     ages = {
         "max-ref-age-ms": now.max_ref_age_ms,
@@ -96,9 +96,9 @@ def remove_refs(tx: Transaction, refs: Iterable[str]) -> None:
 
 
 def require(tx: Transaction, refs: Mapping[str, int | None]) -> None:
-    """Make the catalog check, in the commit itself, that each ref stands where we saw it (None: is not there).
+    """Make the catalog check, in the commit, that each ref is at the snapshot that was read (None: it does not exist).
 
-    Set past `_stage`, which keeps one requirement of each type and would drop all refs but the first in silence.
+    Bypasses `_stage`, which stores one requirement per type and would silently drop all refs but the first.
     """
     tx._requirements = tuple(
         AssertRefSnapshotId.model_validate({"ref": ref, "snapshot-id": snapshot}) for ref, snapshot in refs.items()

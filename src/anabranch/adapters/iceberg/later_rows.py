@@ -1,4 +1,4 @@
-"""What a rollback can't restore by moving files: rows that live committed after the promotion, written again."""
+"""Rewrites live's rows after a promotion, for a rollback that can't restore them by moving files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anabranch.replay.staging import Staging
 
 
 class RewrittenError(AnabranchError):
-    """The files that the promotion added are no longer files of the table, though their rows may be."""
+    """The table no longer has the files that the promotion added; it may still have their rows."""
 
     code = "target.rewritten"
     exit_code = ExitCode.CONFLICT
@@ -24,16 +24,16 @@ class Scratch:
     branch: str
     head: int
     grown_from: int
-    """The snapshot that the branch began at."""
+    """The snapshot that the branch was created from."""
     live: tuple[Commit, ...] = ()
-    """Live's commits since the promotion, oldest first, where their rows are made again from the topic."""
+    """Live's commits since the promotion, oldest first, if their rows are replayed from the topic."""
 
 
 class LaterRows(Protocol):
-    """Implemented where rows can be computed, on Spark. The target commits what it has written."""
+    """Implemented on Spark. The target commits the rows that it writes."""
 
     def write(self, staging: Staging, scratch: Scratch) -> None:
         """Write to the scratch branch the rows that live committed after the promotion. Main is not changed.
 
-        Raises an AnabranchError if those rows can't be identified or computed again, or if Spark ends.
+        Raises an AnabranchError if those rows can't be identified or recomputed, or if Spark ends.
         """

@@ -1,4 +1,4 @@
-"""The branch that live merges on: main follows it in one commit, if main is still what was merged onto. No JVM."""
+"""The branch on which live merges: main follows it in one commit if main has not moved since. No JVM."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ POLL_SECONDS = 0.2
 
 
 def pause_until(table: Table) -> int:
-    """When the last pause that a promotion has requested is over; 0: there is no request."""
+    """End of the latest pause that a promotion has requested; 0: there is no request."""
     return max((until for name in table.metadata.refs if (until := paused_until(name)) is not None), default=0)
 
 
 class LiveBranch:
-    """Of one pipeline. A merge reads before it writes: what it has read must be what it is joined to."""
+    """The branch of one pipeline. A merge is valid only on the snapshot that it has read."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class LiveBranch:
         self.name = f"ab_live_{pipeline}"
 
     def begin(self) -> int | None:
-        """Put the branch where main is, and return that snapshot; None: the table has none yet.
+        """Set the branch to main's head, and return that snapshot; None: the table has none yet.
 
-        Live pauses first where a promotion has requested it, until that time is over: each of our commits sends it back
-        to catch up, and without this it might never be through.
+        If a promotion has requested a pause, waits until it ends: each commit of live makes the promotion catch up
+        again, so that it might never finish.
         """
         latest = self._clock() + LONGEST_PAUSE
         while self._clock() < min(latest, pause_until(self._target.load())):

@@ -1,4 +1,4 @@
-"""What our commits say of themselves in the table's own history, written by Spark and read with no JVM."""
+"""Properties of Anabranch's commits in the table's history, written by Spark and read with no JVM."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ CODE = "anabranch.code"
 QUERY = "anabranch.query"
 BATCH = "anabranch.batch"
 ROOT = "anabranch.root"
-"""Of a promotion of the whole table: the sequence number of the state it was replayed from. States of later ones
-hold what the promotion has corrected."""
+"""Of a promotion of the whole table: the sequence number of the snapshot it was replayed from. Later snapshots
+before the promotion have the rows that it corrected."""
 EVENT_TIME = "anabranch.event-time"
 """The newest event that live has written so far."""
 LEDGER = "anabranch.ledger"
-"""What became of every offset of the slice, committed with its rows."""
+"""The ledger of the slice: the fate of each offset, committed with its rows."""
 WATERMARK = "anabranch.watermark"
-"""Of a live batch with windows, in ms: those that ended by then are written and final."""
+"""Of a live batch with windows, in ms: windows that ended by then are written and final."""
 LATE_BEFORE = "anabranch.late-before"
 """Of a live batch with windows, in ms: events of windows that ended by then were dropped."""
 LATE = "anabranch.late"
 """Of a live batch with windows: how many events it dropped from a window at least."""
 WINDOW = "anabranch.window"
-"""Of a live batch with windows: which ones."""
+"""Of a live batch with windows: the window declaration."""
 LOOKUPS = "anabranch.lookups"
 """Of a live batch: the snapshot of each lookup table that it read."""
 
@@ -56,7 +56,7 @@ def of_note(note: CommitNote) -> dict[str, str]:
 
 
 def author(properties: Mapping[str, str], operation: str) -> Author:
-    """Whose commit it is. A rewrite keeps no properties of ours, but says `replace`: the rows are the same."""
+    """The author of a commit. A compaction has no Anabranch properties; its operation is `replace`."""
     if operation == "replace":
         return Author.REWRITE
     return _AUTHORS.get(properties.get(AUTHOR, ""), Author.FOREIGN)

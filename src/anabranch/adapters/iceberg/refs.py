@@ -1,4 +1,4 @@
-"""The names of a run's branches and tags, and its heads as snapshot ids. Made and read nowhere else."""
+"""Names of a run's branches and tags, and conversion of heads to snapshot ids. Only this module does both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def staging_epoch(branch: str, run: str, *, control: bool = False) -> int | None
 
 
 def scratch_branch(run: str, epoch: int) -> str:
-    """For rows that a rollback has to write again; of one epoch, so that no other process writes to it."""
+    """Branch for rows that a rollback has to rewrite; one per epoch, so that no other process writes to it."""
     return f"ab_{run}_scratch_e{epoch}"
 
 
@@ -35,17 +35,17 @@ def rehearsal_branch(name: str) -> str:
 
 
 def before_tag(run: str) -> str:
-    """On main's head before the promotion."""
+    """Tag of main's head before the promotion."""
     return f"ab_{run}_before"
 
 
 def after_tag(run: str) -> str:
-    """On the promotion itself."""
+    """Tag of the promotion's snapshot."""
     return f"ab_{run}_after"
 
 
 def pause_tag(run: str, until: int) -> str:
-    """By which a promotion asks live to pause until this second since 1970."""
+    """Tag by which a promotion requests that live pauses until this Unix time."""
     return f"ab_{run}_pause_{until}"
 
 
@@ -54,7 +54,7 @@ def is_pause_tag(ref: str, run: str) -> bool:
 
 
 def paused_until(ref: str) -> int | None:
-    """The second since 1970 until which this tag of some run asks live to pause. None: it is another ref."""
+    """The Unix time until which this tag requests that live pauses. None: it is another ref."""
     found = re.fullmatch(r"ab_.+_pause_(\d+)", ref)
     return None if found is None else int(found[1])
 

@@ -1,4 +1,4 @@
-"""One snapshot with some data files out and others in, none of them rewritten."""
+"""One snapshot that removes some data files and adds others, without rewriting any."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 class Replacement(_OverwriteFiles):
     """Finds the manifests to change by the partitions of the files to remove, and reads none of them twice.
 
-    In the stock overwrite threads share an evaluator that remembers whose bounds it is looking at: now and then a
-    manifest is passed over by the bounds of another one, and the commit refused because a file to remove was not
-    found. It also carries along the manifests in which nothing is left.
+    In PyIceberg's overwrite, threads share an evaluator with mutable bounds: sometimes a manifest is skipped by the
+    bounds of another one, and the commit is refused because a file to remove was not found. It also keeps manifests
+    without live entries.
     """
 
     def __init__(self, tx: Transaction, ref: str, properties: dict[str, str]) -> None:
         super().__init__(Operation.OVERWRITE, tx, tx._table.io, snapshot_properties=properties, branch=ref)
 
     def _build_delete_files_partition_predicate(self) -> None:
-        """The stock overwrite's way to find manifests."""
+        """Overrides how PyIceberg finds the manifests to change."""
 
     def _deleted_entries(self) -> list[ManifestEntry]:
         gone = [

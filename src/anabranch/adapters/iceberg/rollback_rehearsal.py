@@ -26,10 +26,10 @@ _PROPERTIES = {"anabranch.author": "rehearsal"}
 def rehearse_rollback(
     target: IcebergTarget, name: str, part: TargetPart, staged: Head | None, clock: Callable[[], float]
 ) -> RehearsedRollback:
-    """Swap the part's files for those of the snapshot `staged`, or for none, and back; compare with main as it was.
+    """Replace the part's files by those of snapshot `staged`, or by none, roll that back, and compare with main.
 
-    By the same means as a promotion and its rollback, so that what would stand in their way stands in its way too.
-    The branch is removed whatever happens; closing the run `name` removes it as well, should the process be killed.
+    Uses the code of promotion and rollback, so that a problem of theirs fails the rehearsal. The branch is always
+    removed; if the process is killed, closing run `name` removes it.
     """
     branch = rehearsal_branch(name)
     begun = clock()
@@ -52,7 +52,7 @@ def rehearse_rollback(
 
 
 def _promote(target: IcebergTarget, branch: str, part: TargetPart, staged: int | None) -> tuple[int, tuple[int, int]]:
-    """The head of main that the branch was made from, and how many files went out and came in."""
+    """The head of main that the branch was created from, and the numbers of removed and added files."""
     made: list[tuple[int, tuple[int, int]]] = []
 
     def change(table: Table, tx: Transaction) -> None:
@@ -85,7 +85,7 @@ def _swap(tx: Transaction, branch: str, present: Mapping[str, DataFile], wanted:
 
 
 def _as_before(table: Table, branch: str, part: TargetPart, head: int) -> bool:
-    """The part has the very same files, and all of the table as many files and rows."""
+    """Whether the part has the same files, and the whole table the same numbers of files and rows."""
     now = table.metadata.refs[branch].snapshot_id
     files = [{path: file.record_count for path, file in files_in(table, each, part).items()} for each in (head, now)]
     return files[0] == files[1] and _totals(table, head) == _totals(table, now)

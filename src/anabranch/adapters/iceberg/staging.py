@@ -26,7 +26,7 @@ from anabranch.runs.heads import Head
 
 
 class IcebergStaging(IcebergTable):
-    """A takeover makes the next epoch's branch of the last one's head; a superseded process writes to no branch."""
+    """A takeover creates the next epoch's branch from the last one's head and removes the latter."""
 
     def stagings(self, run: str, *, control: bool = False) -> list[StagingPlace]:
         return _stagings(self.load(), run, control=control)
@@ -42,13 +42,13 @@ class IcebergStaging(IcebergTable):
                 point(tx, branch, start, SnapshotRefType.BRANCH)
                 if replaced is not None:
                     new = replace_files(tx, branch, files_in(table, start, replaced).values(), [], {})
-                    point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch forgets how long to keep it
+                    point(tx, branch, new, SnapshotRefType.BRANCH)  # moving a branch resets its retention
                 require(tx, {branch: None})
 
         self.change_refs(change)
 
     def hand_over(self, former: StagingPlace, run: str, epoch: int, *, control: bool = False) -> None:
-        """The former branch is gone, so that the catalog refuses whatever its epoch still commits against it."""
+        """Removes the former branch, so that the catalog refuses any further commit of its epoch."""
         old, new = former.name, staging_branch(run, epoch, control=control)
 
         def change(table: Table, tx: Transaction) -> None:
@@ -82,7 +82,7 @@ class IcebergStaging(IcebergTable):
         return [StagingCommit(head_of(each.snapshot_id), said_by(each).get(props.SLICE)) for each in line]
 
     def remove_refs(self, run: str) -> None:
-        """Remove every branch and tag of the run, in one commit; again is no change."""
+        """Remove every branch and tag of the run in one commit. Idempotent."""
 
         def change(table: Table, tx: Transaction) -> None:
             remove_refs(tx, [ref for ref in table.metadata.refs if is_of_run(ref, run)])
@@ -92,8 +92,8 @@ class IcebergStaging(IcebergTable):
     def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
         """Remove the branches of a superseded epoch, if a later one has its own or staging is `unused` altogether.
 
-        Spark creates a branch again if it is gone by the time of a commit. Until a later epoch has its own, though,
-        the branch is staging itself.
+        Spark recreates a branch that was removed before its commit. Until a later epoch has its own branch, this one is
+        the run's staging and stays.
         """
 
         def change(table: Table, tx: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""States of a table that a replay may start from, by its own history and by tags that keep some of them. No JVM."""
+"""Snapshots of a table that a replay may start from: those in its history, and those protected by tags. No JVM."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from anabranch.promote.history import Author
 from anabranch.promote.ports import ConcurrentCommitError
 
 TAG = "ab_state_"
-"""What the tags of kept states begin with."""
+"""Prefix of the tags."""
 _NEVER = 2**63 - 1
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def states(table: Table, pipeline: str) -> tuple[TableSnapshot, ...]:
-    """Every good state, newest first: those in main's history, and those that tags have kept from expiry."""
+    """Every valid start snapshot, newest first, in main's history or protected from expiry by a tag."""
     tags = {ref.snapshot_id: name for name, ref in table.metadata.refs.items() if name.startswith(TAG)}
     kept = (table.snapshot_by_id(snapshot) for snapshot in tags)
     found = {s.snapshot_id: s for s in (*_good(table, pipeline), *kept) if s is not None}
@@ -34,7 +34,7 @@ def states(table: Table, pipeline: str) -> tuple[TableSnapshot, ...]:
 
 
 def _good(table: Table, pipeline: str) -> Iterator[Snapshot]:
-    """Live's commits that no later promotion has corrected, and that are not of a promotion that was taken back."""
+    """Live's commits that no later promotion has corrected, and not made onto a promotion that was rolled back."""
     corrected_after = _NEVER
     taken_back: str | None = None
     for snapshot in back(table, MAIN):
@@ -56,7 +56,7 @@ def _good(table: Table, pipeline: str) -> Iterator[Snapshot]:
 
 
 def tags_after(table: Table, sequence: int) -> list[str]:
-    """The tags of kept states that were committed after the one with this sequence number."""
+    """The tags of snapshots with a higher sequence number."""
     found = []
     for name, ref in table.metadata.refs.items():
         snapshot = table.snapshot_by_id(ref.snapshot_id) if name.startswith(TAG) else None
@@ -66,7 +66,7 @@ def tags_after(table: Table, sequence: int) -> list[str]:
 
 
 def newest_kept(table: Table) -> datetime | None:
-    """When the newest state that a tag keeps was committed."""
+    """Commit time of the newest tagged snapshot."""
     kept = (table.snapshot_by_id(ref.snapshot_id) for name, ref in table.metadata.refs.items() if name.startswith(TAG))
     return max((_moment(snapshot) for snapshot in kept if snapshot is not None), default=None)
 
@@ -74,8 +74,8 @@ def newest_kept(table: Table) -> datetime | None:
 def keep_state(target: IcebergTarget, snapshot: int, keep: timedelta) -> bool:
     """Tag this snapshot, which must be main's head, for so long.
 
-    False, with nothing changed, if somebody has committed since: it may be a promotion that has corrected this very
-    state, and a tag would make it a good one again.
+    Returns False, with nothing changed, if another commit was made since: it may be a promotion that corrected this
+    snapshot, which must then not be tagged as valid.
     """
     table = target.load()
     at = table.snapshot_by_id(snapshot)

@@ -1,4 +1,4 @@
-"""One Iceberg table as its catalog has it: read again before each commit, which is tried once. No JVM."""
+"""One Iceberg table: reloaded before each commit, which is tried once. No JVM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HistoryGoneError(AnabranchError):
 
 
 class IcebergTable:
-    """Every method reads the table again: no state is kept between two calls."""
+    """Every method reloads the table; nothing is cached between calls."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         self._catalog = catalog
@@ -52,17 +52,17 @@ class IcebergTable:
             if not is_silence(error):
                 raise
             raise did_not_answer(self._catalog.name, error) from None
-        # PyIceberg would retry a stale commit on the newer head by itself, with no look at the range.
+        # PyIceberg would retry a stale commit on the newer head without checking the range.
         table.metadata.properties["commit.retry.num-retries"] = "0"
         return table
 
     def head(self, ref: str = MAIN) -> Head | None:
-        """Where a branch or tag stands; None: there is none, or the table has no snapshot yet."""
+        """The head of a branch or tag; None: it does not exist, or the table has no snapshot yet."""
         found = self.load().metadata.refs.get(ref)
         return head_of(found.snapshot_id) if found else None
 
     def change_refs(self, change: Callable[[Table, Transaction], None]) -> None:
-        """A change to our own refs only: when somebody committed to the table in between, look and do it again."""
+        """Change only Anabranch's refs; repeated on the newer metadata if another commit was first."""
         for attempt in range(ATTEMPTS):
             table = self.load()
             try:

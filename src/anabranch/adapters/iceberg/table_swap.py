@@ -1,4 +1,4 @@
-"""An Iceberg table that is replaced as a whole: staging's files for main's in one commit, and back. No JVM."""
+"""An Iceberg table that is replaced as a whole by staging's files in one commit, and rolled back in one. No JVM."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class RollbackHistoryGoneError(AnabranchError):
 
 @dataclass(frozen=True)
 class CommitsAfter:
-    """Live's commits to main after a promotion, and the head that they led to."""
+    """Live's commits to main after a promotion, and main's head."""
 
     head: int
-    """As a snapshot id."""
+    """A snapshot id."""
     live: tuple[Commit, ...]
 
 
 class TableSwapTarget(IcebergTarget):
-    """Rows of one file may be of any batch, since merging rewrites files: files tell nothing about commits."""
+    """Merging rewrites files, so one file may have rows of any batch, and commits can't be attributed by files."""
 
     capabilities: ClassVar[Capabilities] = replace(
         IcebergTarget.capabilities,
@@ -63,7 +63,7 @@ class TableSwapTarget(IcebergTarget):
     )
 
     def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> Head:
-        """All of main's files out and staging's in. States that hold what is corrected here are no longer kept."""
+        """Replaces all of main's files by staging's, and removes the tags of snapshots whose rows it corrects."""
         if keep:
             raise AssertionError("no file of live's is kept where the whole table is replaced")
         table = self.load()
@@ -79,7 +79,7 @@ class TableSwapTarget(IcebergTarget):
         return head_of(new)
 
     def request_live_pause(self, run: str, until: int) -> None:
-        """By a tag, which live looks for before each merge: a merge moves the head that a promotion was made for."""
+        """By a tag, which live reads before each merge: a merge moves the head that the promotion is based on."""
 
         def change(table: Table, tx: Transaction) -> None:
             head = table.metadata.refs[MAIN].snapshot_id
@@ -96,9 +96,8 @@ class TableSwapTarget(IcebergTarget):
     def later(self, staging: Staging) -> CommitsAfter:
         """Main's head and live's commits since the promotion.
 
-        Raises OvertakenError if somebody else has changed the table, and RollbackHistoryGoneError if the commits since
-        the promotion have expired: live's events would have to be merged onto the former rows, and which ones those
-        commits hold is not known.
+        Raises OvertakenError if another writer has changed the table, and RollbackHistoryGoneError if the commits since
+        the promotion have expired: live's events that must be merged onto the former rows are then unknown.
         """
         table = self.load()
         after = table.metadata.refs[after_tag(staging.run)].snapshot_id
@@ -139,7 +138,7 @@ class TableSwapTarget(IcebergTarget):
         return self._go_back(staging, self.load().metadata.refs[before_tag(staging.run)].snapshot_id, later.head, note)
 
     def _make_scratch(self, staging: Staging) -> Scratch:
-        """A branch as main was before the promotion, for live's later events to be merged onto."""
+        """A branch at main's snapshot before the promotion, onto which live's later events are merged."""
         later = self.later(staging)
         table = self.load()
         former = table.metadata.refs[before_tag(staging.run)].snapshot_id
@@ -150,7 +149,7 @@ class TableSwapTarget(IcebergTarget):
         return Scratch(branch, later.head, former, later.live)
 
     def restore_range(self, staging: Staging, scratch: Scratch, note: CommitNote) -> Head:
-        """The table as the scratch branch has it, in one commit on main."""
+        """Replace main by the scratch branch in one commit."""
         return self._go_back(staging, self.load().metadata.refs[scratch.branch].snapshot_id, scratch.head, note)
 
     def _go_back(self, staging: Staging, to: int, head: int, note: CommitNote) -> Head:
@@ -158,7 +157,7 @@ class TableSwapTarget(IcebergTarget):
         before = table.snapshot_by_id(table.metadata.refs[before_tag(staging.run)].snapshot_id)
         with self.commit(table) as tx:
             new = self._swap(tx, table, head, to, staging, note, {})
-            # Kept states of the promoted rows: a replay that started from one would bring those rows back.
+            # Tagged snapshots with promoted rows: a replay from one of them would restore those rows.
             remove_refs(tx, tags_after(table, 0 if before is None else before.sequence_number or 0))
         return head_of(new)
 
@@ -172,7 +171,7 @@ class TableSwapTarget(IcebergTarget):
         note: CommitNote,
         properties: dict[str, str],
     ) -> int:
-        """Main as snapshot `to` is. Files that both have stay where they are."""
+        """Make main equal to snapshot `to`. Files that both have are not touched."""
         present, wanted = (files_in(table, snapshot, staging.partitions) for snapshot in (head, to))
         out = set(present) - set(wanted)
         put_in = {path: file for path, file in wanted.items() if path not in present}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class IcebergTarget(IcebergStaging):
-    """A range of partitions is replaced by files: the range's out, staging's in, none of them rewritten."""
+    """Replaces a range of partitions by removing its files and adding staging's. Rewrites no file."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         atomic=True,
@@ -51,38 +51,38 @@ class IcebergTarget(IcebergStaging):
     )
 
     def __init__(self, catalog: Catalog, name: str, later_rows: Callable[[], LaterRows] | None = None) -> None:
-        """`later_rows` makes what writes rows again, for a rollback that files alone can't do: it may start Spark."""
+        """`later_rows` builds the rewriter of live's rows, for a rollback that can't move files. It may start Spark."""
         super().__init__(catalog, name)
         self._later_rows = later_rows
         self._commits: dict[tuple[int, TargetPart], Commit] = {}
 
     def history_since(self, base: Head, partitions: TargetPart) -> TargetHistory:
-        """The head of main and every commit on it since `base`, oldest first, with what each did to the range."""
+        """The head of main and every commit on it since `base`, oldest first, with its changes of the range."""
         table = self.load()
         line = self.line(table, MAIN, base)
         head = head_of(line[-1].snapshot_id) if line else base
         present = frozenset(map(Piece, files_in(table, snapshot_of(head), partitions)))
         for snapshot in line:
-            # A commit never changes, so that looking again reads only the new ones.
+            # A commit never changes, so a later call reads only new ones.
             if (snapshot.snapshot_id, partitions) not in self._commits:
                 self._commits[snapshot.snapshot_id, partitions] = _commit_of(table, snapshot, partitions)
         commits = tuple(self._commits[snapshot.snapshot_id, partitions] for snapshot in line)
         return TargetHistory(head, commits, present)
 
     def find_commit(self, commit_id: str) -> Head | None:
-        """The snapshot on main that carries this commit id, if the commit ever took effect."""
+        """The snapshot on main with this commit id; None: the commit took no effect."""
         found = (head_of(s.snapshot_id) for s in back(self.load(), MAIN) if said_by(s).get(props.COMMIT) == commit_id)
         return next(found, None)
 
     def authors(self, run: str) -> set[Author]:
-        """As whom the run has committed to main, as far back as history is kept."""
+        """The kinds of commits that the run made on main, as far back as history is retained."""
         line = back(self.load(), MAIN)
         return {props.author(said_by(s), operation_of(s)) for s in line if said_by(s).get(props.RUN) == run}
 
     def promote(self, history: TargetHistory, keep: Collection[str], staging: Staging, note: CommitNote) -> Head:
-        """The range as staging has it, plus the files in `keep`, in one commit against the head of the history.
+        """Replace the range by staging's files and those in `keep`, in one commit against the head of the history.
 
-        The heads before and after are tagged in that same commit, so that no expiry can take the way back.
+        The same commit tags the heads before and after, so that expiry keeps what a rollback needs.
         """
         table = self.load()
         base, run = snapshot_of(history.head), staging.run
@@ -94,18 +94,18 @@ class IcebergTarget(IcebergStaging):
         return head_of(new)
 
     def rollback(self, staging: Staging, note: CommitNote) -> Head:
-        """By files where they are still the table's; else by rows, with those that came after written again."""
+        """By files if the table still has them; otherwise by rows, and later rows are rewritten."""
         try:
             return self._rollback_by_files(staging, note)
         except RewrittenError:
-            # A later epoch may have rolled back already, and removed these files: then there is nothing to restore.
+            # A later epoch may have rolled back already and removed these files: nothing to restore then.
             self._require_fence(self.load(), staging)
             if self._later_rows is None:
                 raise
             return self._rollback_by_rows(staging, note, self._later_rows())
 
     def _rollback_by_files(self, staging: Staging, note: CommitNote) -> Head:
-        """The promoted files out and the former ones back, in one commit; whatever came after the promotion stays."""
+        """Remove the promoted files and restore the former ones, in one commit. Later commits stay."""
         table = self.load()
         refs = table.metadata.refs
         former, joined = (
@@ -130,7 +130,7 @@ class IcebergTarget(IcebergStaging):
         return self.restore_range(staging, scratch, note)
 
     def _make_scratch(self, staging: Staging) -> Scratch:
-        """A branch as main is now with the range removed, for rows that have to be written again."""
+        """A branch of main's head without the range, for rows that have to be rewritten."""
         made: list[int] = []
         branch = scratch_branch(staging.run, staging.epoch)
 
@@ -145,7 +145,7 @@ class IcebergTarget(IcebergStaging):
         return Scratch(branch, made[0], made[0])
 
     def restore_range(self, staging: Staging, scratch: Scratch, note: CommitNote) -> Head:
-        """The range as it was before the promotion, plus what the scratch branch has, in one commit on main."""
+        """Restore the range's former files and add those of the scratch branch, in one commit on main."""
         table = self.load()
         refs = table.metadata.refs
         former = files_in(table, refs[before_tag(staging.run)].snapshot_id, staging.partitions)
@@ -157,13 +157,13 @@ class IcebergTarget(IcebergStaging):
             return head_of(self._replace_range(tx, table, scratch.head, set(present) - both, back, staging, note))
 
     def request_live_pause(self, run: str, until: int) -> None:
-        """No change: live appends files of its own, and a promotion keeps them without waiting."""
+        """No change: live appends files, and a promotion keeps them."""
 
     def release_live_pause(self, run: str) -> None:
         """No change: there is never a request."""
 
     def _require_fence(self, table: Table, staging: Staging) -> None:
-        """Raises ConcurrentCommitError if the epoch's branch is not where it was seen."""
+        """Raises ConcurrentCommitError if the epoch's branch has moved or was removed."""
         fence = table.metadata.refs.get(staging.name)
         if fence is None or fence.snapshot_id != snapshot_of(staging.head):
             raise self.moved()
@@ -179,10 +179,10 @@ class IcebergTarget(IcebergStaging):
         note: CommitNote,
         more: Mapping[str, str] | None = None,
     ) -> int:
-        """On main, against exactly `head`: these files of the range out, those in, no data rewritten.
+        """Remove and add these files of the range on main, against exactly `head`.
 
-        The staging branch of our epoch is the fence: after a takeover it is gone, and the catalog refuses the commit
-        whatever we believe.
+        The commit requires the staging branch of this epoch: a takeover removes it, and the catalog then refuses the
+        commit.
         """
         if table.metadata.refs[MAIN].snapshot_id != head:
             raise self.moved()

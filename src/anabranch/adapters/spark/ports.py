@@ -1,4 +1,4 @@
-"""What a slice passes on its way into staging: source, decoder, writer. A run has one of each."""
+"""The ports of slice writing: source, decoder, writer. A run has one of each."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class SliceSource(Protocol):
     """Reads the records of a slice. Commits no offset; what it reads counts towards the run's byte rate."""
 
     def limit(self, bytes_per_second: int | None) -> None:
-        """Limit all reading from now on, of slices that are being read too. Called from any thread."""
+        """Limit all reading from now on, of current slices too. Thread-safe."""
 
     def read(self, slice_: Slice) -> DataFrame:
         """Every visible record at the slice's own offsets, once each time the frame is computed.
 
-        Computing it fails where an offset has been deleted; no record is skipped in silence.
+        Computing it fails if an offset was deleted; no record is skipped silently.
         """
 
     def read_via_driver(self, slice_: Slice) -> DataFrame:
-        """The same records, for those at which `read` fails: a timestamp that Spark can't represent is null here."""
+        """The same records through the driver; null for a timestamp that `read` fails on."""
 
     def records_read(self, slice_: Slice) -> int:
-        """How many records of the slice were read so far; one that is read twice counts twice."""
+        """Number of records of the slice read so far; repeated reads count again."""
 
     @property
     def bytes_read(self) -> int:
-        """Keys and values of all records that this process has read for the run."""
+        """Bytes of keys and values that this process has read for the run."""
 
 
 class Decoder(Protocol):
@@ -44,7 +44,7 @@ class Decoder(Protocol):
     def __call__(self, records: DataFrame) -> DataFrame:
         """One row per record: the declared columns, the coordinates, and `_reason` where the record is bad.
 
-        No record fails the job and none is dropped: what can't be decoded is bad as a whole, with its reason.
+        No record fails the job or is dropped: an undecodable record is marked bad, with the reason.
         """
 
 
@@ -52,12 +52,12 @@ class RowWriter(Protocol):
     """Turns the records of a slice into rows of staging."""
 
     def records_to_read(self, slice_: Slice) -> int:
-        """How many records `write` reads, if every offset has one."""
+        """Number of records that `write` reads, if every offset has one."""
 
     def write(self, slice_: Slice, staging: Staging, read: ReadSlice) -> SliceDone:
         """Commit the slice's rows and its ledger to the staging branch in one commit, or change nothing there.
 
-        Bad records are in quarantine before that commit, once, however often the slice is tried. A commit whose answer
-        was lost is looked up by the slice's id and not repeated. Raises SliceFailedError where Spark, Kafka or the
-        table fail, TransformFailedError for the user's code, LedgerError where an offset is not accounted for.
+        Bad records are quarantined before that commit, exactly once across retries. A commit whose response was lost
+        is looked up by the slice's id and not repeated. Raises SliceFailedError if Spark, Kafka or the
+        table fail, TransformFailedError for the user's code, LedgerError if an offset is not accounted for.
         """

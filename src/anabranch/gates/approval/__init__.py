@@ -1,1 +1,1 @@
-"""Who approved what, whether that is still valid, and who may do what."""
+"""Approvals and their validity, and the roles of users."""

@@ -1,4 +1,4 @@
-"""Approvals: who approved which plan and which staged rows, and whether that is still valid. Pure."""
+"""Approvals of plans and staged rows, and their validity. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAKEN_OUT = f"run.{Event.FINISH_ROLLBACK.value}"
 
 
 class ApprovalFlaw(str, Enum):
-    """Why an approval does not count."""
+    """Why an approval is not valid."""
 
     PLAN_CHANGED = "plan changed"
     """It was given to another plan of the same contract."""
@@ -31,13 +31,13 @@ class ApprovalFlaw(str, Enum):
     BY_AUTHOR = "by the author"
     NOT_APPROVER = "not by an approver"
     STAGING_CHANGED = "staging changed"
-    """The staged rows are not the approved ones, and catching up with live does not explain it."""
+    """The staged rows differ from the approved ones by more than catching up with live."""
     EXPIRED = "expired"
 
 
 @dataclass(frozen=True)
 class AcceptedStaging:
-    """What validation had accepted when the approval was given."""
+    """The staging snapshot and digest that validation had accepted when the approval was given."""
 
     staging: Head
     digest: str
@@ -45,7 +45,7 @@ class AcceptedStaging:
 
 @dataclass(frozen=True)
 class ApprovalEnd:
-    """What made an approval void for good."""
+    """The event that ended an approval permanently."""
 
     flaw: ApprovalFlaw
     by: str
@@ -63,7 +63,7 @@ class Approval:
     plan: str
     contract: str
     judged: AcceptedStaging | None
-    """None: given before there were staged rows, to whatever the plan leads to and validation accepts."""
+    """None: given before rows were staged; it covers every result of the plan that validation accepts."""
     reason: str | None
     end: ApprovalEnd | None = None
 
@@ -85,14 +85,14 @@ class Approval:
 
 @dataclass(frozen=True)
 class ApprovalContext:
-    """What is to be promoted, as it is now."""
+    """The present state of the run to promote."""
 
     author: str
     plan: str
     approvers: Collection[str]
     """Empty: everybody but the author."""
     grown_from: frozenset[Head] | None
-    """Staging as it is, and what it was before it caught up with live. None: not observed."""
+    """The staging head and those heads since which only live was caught up. None: not observed."""
 
 
 @dataclass(frozen=True)

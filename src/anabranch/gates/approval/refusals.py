@@ -62,7 +62,7 @@ _KINDS: dict[ApprovalFlaw, type[ApprovalError]] = {
 
 
 def require_approval(standing: ApprovalStatus, run: Run) -> Approval:
-    """The valid approval; raises ApprovalError with the reason why there is none, and the command that gives one."""
+    """The valid approval. Raises ApprovalError with the reason and the command to approve."""
     approval, flaw = standing.approval, standing.flaw
     if approval is None:
         raise ApprovalMissingError(

@@ -1,4 +1,4 @@
-"""Gives and revokes approvals of plans and runs, each on record as an audit record."""
+"""Gives and revokes approvals of plans and runs. Each is an audit record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NothingToApproveError(AnabranchError):
 
 @dataclass(frozen=True)
 class ApprovalSubject:
-    """What is approved: a plan and, if it was submitted, its run with the staging that validation accepted."""
+    """The subject of an approval: a plan and, if submitted, its run with the staging that validation accepted."""
 
     plan: str
     contract: str
@@ -58,7 +58,7 @@ def approve(
 
 
 def revoke(store: RunStore, subject: ApprovalSubject, *, who: str, reason: str) -> None:
-    """Record that no approval of this plan given so far is valid. Everybody may: it can only stop a promotion."""
+    """Revoke every approval of this plan so far. Any user may: it can only stop a promotion."""
     run_id = None if subject.run is None else subject.run.id
     details = {"plan": subject.plan, "contract": subject.contract, "reason": reason}
     store.writer.record_act(REVOKED, actor=who, run_id=run_id, details=details)

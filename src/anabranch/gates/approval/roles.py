@@ -1,4 +1,4 @@
-"""Who may what: the roles that a context names, and the refusals that name who may instead. Pure."""
+"""Role checks: which users may operate, approve and roll back; a refusal names those who may. Pure."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def require_operator(roles: RoleSettings, who: str, run: Run, act: str) -> None:
 
 
 def require_named_operator(roles: RoleSettings, who: str, act: str) -> None:
-    """For what counts for every run of a contract: none of them has an author yet."""
+    """For actions on a contract that has no run, and therefore no author."""
     if roles.operators and who not in roles.operators:
         raise _not_operator(roles, who, act, NOTHING_CHANGED)
 
 
 def needs_override(roles: RoleSettings, authority: str, who: str) -> bool:
-    """Whether `who` may roll back only with an override: neither the contract's `authority` nor named by the roles.
+    """Whether `who` needs an override to roll back: neither the contract's `authority` nor in the roles.
 
-    The contract's authority also counts in a context without `roles.rollback`.
+    The contract's authority may roll back also in a context without `roles.rollback`.
     """
     return who not in (*roles.rollback, authority)
 
@@ -92,7 +92,7 @@ def not_rollback_authority(roles: RoleSettings, authority: str, who: str, run: R
 
 
 def rollback_overrides_of(reader: RunReader, run_id: str) -> list[dict[str, object]]:
-    """Who rolled the run back against the roles, when and why."""
+    """The rollbacks of the run by override: user, time and reason."""
     records = reader.audit(run_id=run_id, action=ROLLBACK_OVERRIDE)
     return [{"by": each.actor, "at": each.at, "reason": json.loads(each.details)["reason"]} for each in records]
 

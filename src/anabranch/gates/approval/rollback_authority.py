@@ -1,4 +1,4 @@
-"""Who may roll a run back: the people that roles or the contract name, or anybody with a reason on record."""
+"""Requires rollback authority: a user in the roles or the contract, or an override with a recorded reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.runs.run_lease import RunLease
 
 def require_rollback_authority(lease: RunLease, roles: RoleSettings, override: str | None) -> None:
     """Raise NotRollbackAuthorityError unless the lease's actor is named, or gives `override`, which is recorded."""
-    # As it was written: a missing file that the contract points to must not prevent a rollback.
+    # The raw document: a missing file of the contract must not prevent a rollback.
     authority = str(lease.reader.documents(lease.run_id).contract["spec"]["rollback"]["authority"])  # type: ignore[index]
     if not needs_override(roles, authority, lease.actor):
         return

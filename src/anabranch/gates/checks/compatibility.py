@@ -41,7 +41,7 @@ class Operation(str, Enum):
 
 
 NEEDED = frozenset({Operation.CONSUME, Operation.OFFSETS_BY_TIME, Operation.GROUPS})
-"""Without these there is no replay, or no proof that it did not move live. The others serve more than a replay."""
+"""A replay, or the proof that it did not move live's group, requires these. The others are optional."""
 
 
 class ProbeOutcome(str, Enum):
@@ -49,9 +49,9 @@ class ProbeOutcome(str, Enum):
     DENIED = "denied"
     FAILED = "failed"
     UNTRIED = "untried"
-    """The client does not support it, or there was nothing to try it on."""
+    """The client does not support it, or a prerequisite was missing."""
     ABSENT = "absent"
-    """The cluster does not have the feature, as ACLs without an authorizer."""
+    """The cluster does not have the feature, such as ACLs without an authorizer."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class StoragePath:
 
     @property
     def gone_from(self) -> datetime | None:
-        """When retention may take the first of it; None: never, or not known."""
+        """When retention may delete its first record; None: never, or unknown."""
         if self.retention_ms is None or self.first_ms is None:
             return None
         return EPOCH + timedelta(milliseconds=self.first_ms + self.retention_ms)

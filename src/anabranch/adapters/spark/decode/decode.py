@@ -1,4 +1,4 @@
-"""From Kafka records to events: every value is decoded by the declared schema, or named bad with its reason."""
+"""From Kafka records to events: decodes every value by the declared schema, or marks the record bad with a reason."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from anabranch.contract.pipeline import EventTime, PipelineSpec
 NOT_OF_THE_SCHEMA = "value is not JSON of the schema"
 NO_EVENT_TIME = "no event time"
 TIMESTAMP_OUT_OF_RANGE = "timestamp out of range"
-"""Of the record itself, which has nothing to do with the event's own time. Readers show it as null."""
+"""Reason for a record timestamp that Spark can't represent; readers return it as null. Event time is unaffected."""
 
 EVENT_TIME = "_event_time"
 REASON = "_reason"
 """Why the record is bad; null for a good one and for a tombstone."""
 TOMBSTONE = "_tombstone"
 RAW = "_raw"
-"""The value of a bad record as it came; null otherwise, so that keeping decoded records costs no second copy."""
+"""The raw value of a bad record; null otherwise, so that persisting decoded records stores no second copy."""
 
 BYTES = "_bytes"
 """Size of the record: key and value."""
@@ -50,9 +50,9 @@ class JsonDecoder:
 def decode(raw: DataFrame, spec: PipelineSpec, *, fast: bool = True) -> DataFrame:
     """One row per record of a Kafka source: the schema's columns, the `_` columns, `_event_time`, and why it is bad.
 
-    No input can fail the job or give a null in silence: a value that is not one JSON object, or has a field of
-    another type than declared, is bad as a whole. Fields that are absent or null are null. `fast` decodes plain values
-    by our own function and changes no result.
+    No input fails the job or becomes null silently: a value that is not one JSON object, or has a field of
+    another type than declared, is bad as a whole. Fields that are absent or null are null. `fast` decodes simple values
+    by a native function and changes no result.
     """
     session = raw.sparkSession
     zone = session.conf.get("spark.sql.session.timeZone") or "UTC"
@@ -69,7 +69,7 @@ def _steps(
     """The columns of each step. Cached, since building them takes a thousand calls to the gateway's JVM."""
     schema = _columns(ddl)
     plain, unsure = F.col("_plain"), F.col("_plain").isNull()
-    record = F.get(_elements(), F.lit(0))  # null where there is none; [0] would stop the job
+    record = F.get(_elements(), F.lit(0))  # null if there is none; [0] would fail the job
     taken = (
         F.col("value").alias("_value"),
         *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp", "key", "headers")),
@@ -103,7 +103,7 @@ def _steps(
 
 
 def declared_columns(spec: PipelineSpec) -> StructType:
-    """The fields of the value with their types, as Spark knows them."""
+    """The fields of the value with their Spark types."""
     return _columns(spec.source.ddl)
 
 
@@ -133,11 +133,11 @@ def bad_of(decoded: DataFrame) -> DataFrame:
 
 
 def _parsed(value: Column, schema: StructType, zone: str) -> Column:
-    """The value in an array, and behind it in the same array a number; no producer knows that, nor the array's name.
+    """The value wrapped in an array, followed by a random number; the array's name is random too.
 
     Spark's parser stops after the first value it has read: `{"a":1} and more` would pass as {"a":1}. In an array
-    anything behind it is a syntax error or one more element, and a value that closes the array itself leaves it without
-    the number. Of two fields with one name the last one counts, so the name is a secret too.
+    a second value is a syntax error or another element, and a value that closes the array drops the number. Of two
+    fields with one name the last one wins, so the name must be unpredictable too.
     """
     wrapped = F.concat(F.lit(f'{{"{_AROUND}":['), value.cast("string"), F.lit(f',{{"{_LAST}":{_END}}}]}}'))
     fields = [StructField(field.name, as_read(field.dataType)) for field in schema.fields]
@@ -158,12 +158,12 @@ def _event_time(schema: StructType, declared: EventTime) -> Column:
 
 
 def evaluated_once() -> Column:
-    """Always true, and Spark does not know it: a filter on what depends on it stays above, where it costs nothing.
+    """Always true, but not to Spark's optimiser, so a filter that depends on it stays above the decoding.
 
-    Otherwise "only the good ones" would be moved below the decoding, and each value be parsed again for every
+    Otherwise Spark would push the filter for good records below the decoding and parse each value again for every
     condition, at a third of the speed.
     """
-    return F.spark_partition_id() >= 0  # unlike a row's number, a stream may have it
+    return F.spark_partition_id() >= 0  # allowed in a stream, unlike a row number
 
 
 def _broken(record: Column, schema: StructType) -> Column:

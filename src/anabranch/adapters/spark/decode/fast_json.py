@@ -1,7 +1,7 @@
-"""Decodes a JSON value from its bytes straight into columns, by a function inside Spark's generated code.
+"""Decodes a JSON value from its bytes into columns, by a function in Spark's generated code.
 
-It decodes plain values only and gives null for all others, which `from_json` then decodes. `from_json` makes a reader
-with a buffer for every record and has no strict mode: this takes a third of the time that its strict use takes.
+It decodes simple values only and returns null for all others, which `from_json` then decodes. `from_json` allocates a
+reader with a buffer per record and has no strict mode: this function takes a third of the time of its strict use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN = (BooleanType(), DateType(), DoubleType(), IntegerType(), LongType(), St
 
 
 def fast_json(value: Column, schema: StructType, zone: str) -> Column:
-    """A struct of the schema, or null where `from_json` must decide. `zone` applies to timestamps without one."""
+    """A struct of the schema, or null if `from_json` must decode it. `zone` applies to timestamps without one."""
     return json_function("fast_json", schema, zone, value) if _plain(schema) else F.lit(None).cast(schema)
 
 

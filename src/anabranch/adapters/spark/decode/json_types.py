@@ -1,4 +1,4 @@
-"""Types that Spark's JSON reader takes too lightly are read as text and converted here, at any depth."""
+"""Reads types that Spark's JSON reader parses leniently as text, and converts them strictly, at any depth."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _FLOATS = (DoubleType, FloatType)
 
 
 def as_read(kind: DataType) -> DataType:
-    """The type to parse JSON with: moments as text.
+    """The type to parse JSON with: timestamps as text.
 
-    Spark would take a number for seconds since 1970, and wrap around in silence when it is too large.
+    Spark would read a number as seconds since 1970, and overflow silently.
     """
     match kind:
         case StructType():
@@ -43,7 +43,7 @@ def as_read(kind: DataType) -> DataType:
 
 
 def converted(column: Column, kind: DataType) -> Column:
-    """A column that was parsed `as_read`, in the type that was declared."""
+    """Convert a column of type `as_read` to the declared type."""
     if not _holds(kind, _MOMENTS):
         return column
     match kind:
@@ -61,9 +61,9 @@ def converted(column: Column, kind: DataType) -> Column:
 
 
 def flawed(read: Column, given: Column, kind: DataType) -> Column | None:
-    """Whether what was `read` can't be what was declared, by what it gave when `converted`; None where it always can.
+    """Whether the value `read` is invalid for the declared type, by its `converted` form; None if it never is.
 
-    A moment that is none, or a number beyond what a float holds, which the parser gives as infinity.
+    Invalid are text that is no timestamp, and a number beyond the range of a float, which the parser makes infinity.
     """
     if not _holds(kind, _MOMENTS + _FLOATS):
         return None

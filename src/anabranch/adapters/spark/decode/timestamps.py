@@ -1,4 +1,4 @@
-"""Moments as events write them, read alike on whatever day they are read."""
+"""Parses timestamps of events, independently of the current date."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _DATE = r"(?!0000)\d{4}-\d{2}-\d{2}"
 _TIME = r"\d{2}:\d{2}:\d{2}([.]\d{1,9})?"
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})"
 
-# Spark's own cast takes "12:30" for today at half past twelve, and "2025" for New Year: the same event would be
-# another row tomorrow. (`\z`, since `$` would let a line end behind it pass.)
+# Spark's cast reads "12:30" as a time of today, and "2025" as 1 January: the same event would give another row
+# tomorrow. (`\z`, because `$` also matches before a line end.)
 _FORMS = {
     "timestamp": rf"^{_DATE}[T ]{_TIME}{_ZONE}?\z",
     "timestamp_ntz": rf"^{_DATE}[T ]{_TIME}\z",
@@ -20,7 +20,7 @@ _FORMS = {
 
 _MICROS = {"epochSeconds": 1_000_000, "epochMillis": 1_000, "epochMicros": 1}
 FIRST, LAST = -62_135_596_800, 253_402_300_799
-"""Seconds of the years 1 to 9999: what other readers of the table, Python among them, can show."""
+"""Seconds of the years 1 to 9999, the range that Python and other readers of the table support."""
 
 
 def moment(text: Column, kind: str) -> Column:
@@ -29,11 +29,11 @@ def moment(text: Column, kind: str) -> Column:
 
 
 def event_time(column: Column, kind: DataType, form: str) -> Column:
-    """When the event happened, by a column of the schema already in its declared type; null if it does not say."""
+    """The event time, from a column in its declared type; null if there is none."""
     if form == "iso8601":
         return column if isinstance(kind, TimestampType) else moment(column, "timestamp")
     factor = _MICROS[form]
     number = column if isinstance(kind, DoubleType) else column.cast("bigint")
     within = number.between(F.lit(FIRST * (1_000_000 // factor)), F.lit(LAST * (1_000_000 // factor)))
-    # The bounds keep the product inside 64 bits; beyond them Spark would stop the job rather than give a null.
+    # The bounds keep the product within 64 bits; Spark would fail the job on an overflow.
     return F.when(within, F.timestamp_micros(F.try_multiply(number, F.lit(factor)).try_cast("bigint")))

@@ -1,1 +1,1 @@
-"""Tables by key: changes of a slice merged, and rolled back by rows."""
+"""Keyed tables: merges the changes of a slice, and rolls back by rows."""

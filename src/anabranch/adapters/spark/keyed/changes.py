@@ -1,4 +1,4 @@
-"""What a batch or slice changes in a table that is a state by key: each key's last row, or its deletion."""
+"""The changes of a batch or slice in a keyed table: each key's last row, or its deletion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anabranch.errors import AnabranchError, ExitCode
 DELETED = "_deleted"
 """Whether the key is deleted."""
 LAST = "_last"
-"""Whether it is what becomes of its key; a later one of the same batch or slice has replaced all others."""
+"""Whether it is the last change of its key in the batch or slice."""
 _ALL = "_all"
 _SAFE = "No row of this batch or slice was written."
 
@@ -42,7 +42,7 @@ class StrangeKeyError(AnabranchError):
 
 @dataclass(frozen=True)
 class Fates:
-    """What became of the events of one partition."""
+    """The fates of the events of one partition."""
 
     output: int
     filtered: int
@@ -51,7 +51,7 @@ class Fates:
 
 @dataclass(frozen=True)
 class KeyedChanges:
-    """Of one pipeline of class upsert or ordered."""
+    """Changes of one pipeline of class upsert or ordered."""
 
     spec: PipelineSpec
     transform: LoadedTransform
@@ -68,11 +68,11 @@ class KeyedChanges:
         return self.spec.pipeline_class == "ordered"
 
     def of(self, decoded: DataFrame, state: DataFrame) -> DataFrame:
-        """The target's columns, the coordinates of the event, DELETED and LAST. `state` is the table as it is."""
+        """The target's columns, the coordinates of the event, DELETED and LAST. `state` is the current table."""
         return self._folded(decoded, state) if self._folds else self._last_of_each_key(decoded)
 
     def fates(self, read: Mapping[str, int], changes: Mapping[str, int]) -> Fates:
-        """From what was read of a partition, and what its `change_counts` are."""
+        """The account of a partition, from its records read and its `change_counts`."""
         deleting = read.get("tombstones", 0) if self.spec.source.key is not None else 0
         ignored = read.get("tombstones", 0) - deleting
         output, events = changes.get("output", 0), read.get("in_range", 0) + deleting
@@ -93,7 +93,7 @@ class KeyedChanges:
         )
 
     def _deletions(self, decoded: DataFrame) -> DataFrame:
-        """Tombstones need no transform: the record's key is the row's whole key, and nothing else is left of it."""
+        """Tombstones need no transform: a deletion consists of the row's key, which is the record's key."""
         key = self.keys[0]
         columns = [
             (_named(key) if field.name == key else F.lit(None)).cast(field.dataType).alias(field.name)
@@ -169,7 +169,7 @@ class KeyedChanges:
 
 
 def change_counts(changes: DataFrame) -> dict[int, dict[str, int]]:
-    """By partition: events that gave rows, those whose rows stand, and how many rows and deletions that are."""
+    """By partition: events with rows, events whose rows are the last of their key, rows and deletions."""
     counts = changes.groupBy("_partition").agg(
         F.count_distinct("_offset").alias("events"),
         F.count_distinct(F.when(F.col(LAST), F.col("_offset"))).alias("output"),

@@ -26,8 +26,8 @@ def merge(
 ) -> None:
     """Merge the last change of each key into a branch. `is_committed` looks the commit up in the table.
 
-    Nobody else may write to the branch. A merge that finds nothing to change may leave no commit: then an empty one
-    says how far we have come.
+    No other writer may use the branch. A merge without changes may make no commit: then an empty commit records
+    the offsets.
     """
     session = changes.sparkSession
     view = f"changes_{uuid4().hex}"
@@ -36,7 +36,7 @@ def merge(
         with _snapshot_properties(session, properties):
             session.sql(_statement(into, view, keys, columns))
     except (PySparkException, Py4JError):
-        # The answer may have been lost after the commit was made; the table knows.
+        # The response may have been lost after the commit; the table shows whether it took effect.
         if not is_committed():
             raise
     finally:
@@ -60,7 +60,7 @@ def _statement(into: str, view: str, keys: Sequence[str], columns: Sequence[str]
 
 @contextmanager
 def _snapshot_properties(session: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
-    """A merge takes its properties from the session: left there, every later commit would claim to be this one."""
+    """A merge reads its snapshot properties from the session: without the reset, later commits would have them too."""
     try:
         for name, value in properties.items():
             session.conf.set(f"{_SETTING}{name}", value)

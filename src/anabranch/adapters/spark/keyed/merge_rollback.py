@@ -1,4 +1,4 @@
-"""Rollback of a whole table that live has written since: live's events merged onto the former rows."""
+"""Rolls back a whole table to which live has committed since: merges live's events onto the former rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class OtherCodeError(AnabranchError):
 
 @dataclass(frozen=True)
 class LaterRowsByMerge:
-    """Live's commits since the promotion, replayed in live's order onto what the table was before it."""
+    """Replays live's commits since the promotion in their order onto the snapshot before it."""
 
     writer: SliceWriter
     code: str
-    """Digest of the transform as it is now."""
+    """Digest of the current transform."""
     table: str
 
     def write(self, staging: Staging, scratch: Scratch) -> None:
-        """Raises OtherCodeError if live ran other code, which made other rows; then nothing was written."""
+        """Raises OtherCodeError, with nothing written, if live ran other code."""
         self._require_same_code(scratch.live)
         place = replace(staging, name=scratch.branch, root=head_of(scratch.grown_from))
         for commit in scratch.live:

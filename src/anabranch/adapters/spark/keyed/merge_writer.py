@@ -1,4 +1,4 @@
-"""Writes a slice of a table that is a state by key: what the slice changes is merged into the state on the branch."""
+"""Writes a slice of a keyed table: merges its changes into the staging branch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Our Java classes inside Spark, compiled at first use."""
+"""Anabranch's Java classes in Spark, compiled at first use."""

@@ -1,7 +1,7 @@
-"""Writes a slice of a table that only grows in one pass: data files first, counted on the way, then one commit.
+"""Writes a slice of an append-only table in one pass: writes and counts data files, then makes one commit.
 
-Slices are prefetched: their files are written before their turn, and belong to no snapshot until it comes. Where one
-pass does not do, the plain writer writes the slice, with the same rows and the same ledger.
+Slices are prefetched: their files are written early and belong to no snapshot until the slice is committed. If one pass
+is not possible, the plain writer writes the slice, with the same rows and the same ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from anabranch.replay.staging import Staging
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """All of a slice but its commit."""
+    """A slice before its commit."""
 
     files: DataFiles
     read: RecordCounter
@@ -42,7 +42,7 @@ class WrittenFiles:
 class NativeAppendWriter:
     steps: SliceSteps
     plain: SparkSliceWriter
-    """Writes what this one can't."""
+    """Writes slices that this writer can't."""
 
     @cached_property
     def _queries(self) -> SliceQueries:
@@ -75,11 +75,11 @@ class NativeAppendWriter:
         written = self._prefetch.take(slice_)
         if written is not None and total("strays", written.rows.counts):
             written.files.drop()
-            written = None  # the plain writer finds one of them and reports the record that it comes from
+            written = None  # the plain writer finds such a row and reports its record
         return self.plain.write(slice_, staging) if written is None else self._commit(slice_, staging, written)
 
     def _write_files(self, slice_: Slice, query: SliceQuery | None) -> WrittenFiles | None:
-        """The slice's files, counted; None where the plain writer has to write the slice."""
+        """The slice's files and counts; None if the plain writer has to write the slice."""
         if query is None:
             return None
         try:
@@ -111,7 +111,7 @@ class NativeAppendWriter:
         return SliceDone(snapshot, ledger)
 
     def _set_aside(self, slice_: Slice, bad: int) -> None:
-        """Bad records are few: the slice is read a second time, which costs less than persisting all of its records."""
+        """Reads the slice a second time: bad records are few, and persisting all records would cost more."""
         if self.steps.quarantine.takes(bad):
             with persisted(bad_of(self.steps.decode(self.steps.source.read(slice_)))) as records:
                 again = records.count()
@@ -140,5 +140,5 @@ class NativeAppendWriter:
 
 def _drop(written: WrittenFiles | None) -> None:
     if written is not None:
-        with suppress(Py4JError):  # where the JVM is gone, the error that says so is on its way
+        with suppress(Py4JError):  # if the JVM has ended, its error is reported already
             written.files.drop()

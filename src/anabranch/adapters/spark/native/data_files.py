@@ -1,7 +1,7 @@
-"""Data files that are written into a table's folder and belong to no snapshot yet.
+"""Data files in a table's folder that belong to no snapshot yet.
 
-Spark returns the files instead of committing them, so that the ledger, which is known only once they are written, is in
-the same commit.
+Spark returns the files instead of committing them, so that one commit has both files and ledger, which is known only
+after they are written.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ BRANCH_GONE = "anabranch.BranchFence$BranchGoneException"
 
 @dataclass(frozen=True)
 class DataFiles:
-    """The owner commits them or drops them; else they stay in the table's folder as orphans."""
+    """The owner must commit or delete them; otherwise they stay in the table's folder as orphans."""
 
     spark: SparkSession
     table: Any
-    """Iceberg's `Table`, in the JVM."""
+    """Iceberg's `Table` object in the JVM."""
     files: tuple[Any, ...]
 
     @property
     def rows(self) -> int:
-        """As counted by the files' writers."""
+        """Counted by the file writers."""
         return sum(file.recordCount() for file in self.files)
 
     def commit(self, branch: str, properties: Mapping[str, str]) -> None:
@@ -54,7 +54,7 @@ class DataFiles:
             self.drop()  # refused before anything was sent to the catalog
 
     def drop(self) -> None:
-        """Delete the files. Never after `commit`, whatever its answer was."""
+        """Delete the files. Must not be called after `commit`, even if that raised."""
         for file in self.files:
             self.table.io().deleteFile(file.location())
 
@@ -63,20 +63,20 @@ class FilesTemplate:
     """The optimised query that writes rows into data files of a table, for any offsets of its one Kafka read.
 
     Rows of one table partition are shuffled to one task before they are written, unless the table's distribution mode
-    says otherwise: a few large files are faster to write than many small ones, and need no compaction.
+    is another: few large files are faster to write than many small ones, and need no compaction.
     """
 
     def __init__(self, rows: DataFrame, catalog: IcebergCatalog, table: str) -> None:
         self._spark, self._table = rows.sparkSession, spark_name(catalog, table)
         jvm: Any = self._spark._jvm
-        # Our writer takes rows in any order and bounds its open files by itself; for Iceberg's they are sorted first.
+        # The native writer accepts rows in any order and bounds its open files; for Iceberg's writer rows are sorted.
         self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, FANOUT)
         if not self._template.boundsOpenFiles():
             self._template = jvm.anabranch.AppendTemplate(rows._jdf, self._table, CLUSTERED)
 
     @property
     def takes_offsets(self) -> bool:
-        """Whether the query has exactly one read whose offsets can be replaced. By Spark's V1 sources it has none."""
+        """Whether the query has exactly one read whose offsets can be replaced. With Spark's V1 sources it has none."""
         return int(self._template.sources()) == 1
 
     def planned(
@@ -84,7 +84,7 @@ class FilesTemplate:
     ) -> PlannedFiles:
         """The query for the offsets in `source`, physically planned and not started. `counters` replace the template's.
 
-        What is read passes the client's meter under `name`.
+        Records read are metered for the client under `name`.
         """
         planned = self._template.planned(dict(source), dict(counters), client, name)
         return PlannedFiles(self._spark, self._table, planned)
@@ -97,7 +97,7 @@ class PlannedFiles:
     append: Any
 
     def write(self) -> DataFiles:
-        """Run the job and return its files. Called once. A job that fails leaves no files behind."""
+        """Run the job and return its files. Called once. A failed job removes its files."""
         files = tuple(self.append.run())
         jvm: Any = self.spark._jvm
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table)

@@ -1,6 +1,6 @@
-"""Our functions inside Spark's generated code: Java sources, compiled by the compiler that Spark ships.
+"""Anabranch's functions in Spark's generated code: Java sources, compiled with the compiler that Spark ships.
 
-Nothing has to be installed: Spark compiles its own generated code with the same compiler.
+No JDK is required: Spark compiles its generated code with the same compiler.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def json_function(name: str, schema: StructType, zone: str, value: Column) -> Co
 
 
 def function(*name: str, given: Sequence[Column]) -> Column:
-    """The result of one that is known by these names in the catalog."""
+    """The result of a function by its name in the catalog."""
     quoted = (f"`{part.replace('`', '``')}`" for part in (CATALOG, *name))
     return F.call_function(".".join(quoted), *given)
 
 
 def functions_jar(java: Java, jars: Sequence[Path], folder: Path | None = None) -> Path:
-    """The jar with the functions, compiled against Spark's own jars and `jars` unless the cache has that very one."""
+    """The jar with the functions, compiled against Spark's jars and `jars` unless the cache has it."""
     key = functions_key(java, _spark_jars(), jars)
     jar = (folder or cache_folder()) / "functions" / key / "anabranch-functions.jar"
     if not jar.is_file():
@@ -59,10 +59,10 @@ def functions_jar(java: Java, jars: Sequence[Path], folder: Path | None = None) 
 
 
 def functions_key(java: Java, spark_jars: Sequence[Path], jars: Sequence[Path]) -> str:
-    """What the compiled classes depend on: sources, Java, Spark and every jar that they are compiled against.
+    """The cache key of the compiled classes: sources, Java, Spark and every jar that they are compiled against.
 
-    Classes of another Iceberg or Kafka client would load and fail in the middle of a slice, if at all. Spark's own jars
-    count by name and size, because they are hundreds; `jars` by their bytes, for which locked ones have a checksum.
+    Classes compiled against another Iceberg or Kafka client would load, and fail during a slice. Spark's jars are
+    identified by name and size, because there are hundreds; `jars` by checksum.
     """
     cache = ArtifactCache()
     checksums = {cache.path(each): each.sha256 for each in locked("spark")}
@@ -86,7 +86,7 @@ def _spark_jars() -> list[Path]:
 
 
 def _make(java: Java, sources: list[Path], jars: Sequence[Path], jar: Path) -> None:
-    """Whole or not at all: two processes may be at it."""
+    """Atomic, because two processes may compile at the same time."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=jar.parent, prefix=".compile-") as scratch:
         made = Path(scratch) / jar.name

@@ -18,10 +18,10 @@ _NO_PARTITION = -1
 
 
 class RecordCounter:
-    """How many rows of each kind a frame has in each partition, known once a job has been over all of it.
+    """Counts the rows of a frame by partition and kind while a job computes it.
 
-    Each row is counted by a function inside Spark's generated code. Spark's own way to count on the way (`observe`) is
-    not part of that: every row would be copied before it and after it.
+    Rows are counted by a function in Spark's generated code. Spark's `observe` is outside of generated code, so every
+    row would be copied before and after it.
     """
 
     def __init__(self, spark: SparkSession, partitions: Sequence[int], kinds: Sequence[str]) -> None:
@@ -31,11 +31,11 @@ class RecordCounter:
         self._counter = jvm.anabranch.RecordCounter.registered(spark._jsc.sc())
 
     def in_place_of(self, other: RecordCounter) -> tuple[str, Any]:
-        """The other one's id, and the accumulator that counts in its place."""
+        """The template's counter id, and the accumulator that replaces it."""
         return str(other._counter.id()), self._counter
 
     def on(self, frame: DataFrame, spec: CountSpec) -> DataFrame:
-        """The same frame, counted when it is computed."""
+        """The frame with counting, which happens when it is computed."""
         counted = function("counted", str(self._counter.id()), given=(F.col(_NUMBER), spec.amount))
         return frame.withColumn(_NUMBER, spec.number).where(counted).drop(_NUMBER)
 
@@ -46,7 +46,7 @@ class RecordCounter:
 
     @cached_property
     def counts(self) -> dict[int, dict[str, int]]:
-        """By partition and kind, zeros included. A partition that was not given is there if a row was of it."""
+        """By partition and kind, zeros included; also partitions that were not expected but had rows."""
         counts = {partition: dict.fromkeys(self._kinds, 0) for partition in self._partitions}
         for each in self._counter.counts().split():
             number, count = each.split("=")
@@ -56,14 +56,14 @@ class RecordCounter:
 
     @property
     def counted(self) -> int:
-        """All of `counts` together."""
+        """The sum of `counts`."""
         return sum(sum(each.values()) for each in self.counts.values())
 
 
 @dataclass(frozen=True)
 class CountSpec:
-    """What is counted of each row. Reusable for every frame with the same columns: making one takes some hundred calls
-    to the JVM."""
+    """The definition of a count. Reusable for every frame with the same columns: building it takes hundreds of calls to
+    the JVM."""
 
     number: Column
     amount: Column
@@ -72,6 +72,6 @@ class CountSpec:
     def of(cls, kinds: int, kind: Column, amount: Column | None = None) -> CountSpec:
         """`kind` is a number in the order of the kinds. A row without a partition counts for number -1."""
         number = F.col("_partition").cast("bigint") * kinds + kind
-        # Evaluated where it stands: pushed below, it would be evaluated again for what else needs the same columns.
+        # Must not be pushed down: there it would be evaluated again for each use of the same columns.
         once = F.coalesce(F.when(evaluated_once(), number), F.lit(_NO_PARTITION))
         return cls(once, F.coalesce((F.lit(0) if amount is None else amount).cast("bigint"), F.lit(0)))

@@ -16,15 +16,15 @@ from anabranch.adapters.spark.write.steps import SliceSteps
 from anabranch.plan.slices import Slice
 
 READ = ("in_range", "out_of_range", "bad", "tombstones")
-"""What a record can be, in the order of the counter's numbers."""
+"""Kinds of records, in the order of the counter's numbers."""
 ROWS = ("rows", "strays")
-"""What a row can be: in the range, or outside."""
+"""Kinds of rows: in the range, or outside."""
 _ONE_ROW_AT_MOST = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 
 
 @dataclass(frozen=True)
 class SliceTemplate:
-    """What the queries of all slices have in common. Its counters never count."""
+    """The query that the slices share. Its own counters are never used."""
 
     files: FilesTemplate
     read: RecordCounter
@@ -33,7 +33,7 @@ class SliceTemplate:
 
 @dataclass(frozen=True)
 class SliceQuery:
-    """A slice's planned files, and what is counted while they are written."""
+    """A slice's planned files and its counters."""
 
     planned: PlannedFiles
     read: RecordCounter
@@ -50,7 +50,7 @@ class SliceQueries:
             self._template(slice_)
 
     def of(self, slice_: Slice) -> SliceQuery | None:
-        """The slice's planned query; None where one pass does not do, because an event may give several rows."""
+        """The slice's planned query; None if one pass is not possible because an event may give several rows."""
         with self.steps.errors.attributed(slice_):
             template = self._template(slice_)
             if template is None:
@@ -64,7 +64,7 @@ class SliceQueries:
             return SliceQuery(planned, read, rows)
 
     def _template(self, slice_: Slice) -> SliceTemplate | None:
-        """Made for the first slice that comes, which need not be the plan's first."""
+        """Built for the first requested slice, which need not be the plan's first."""
         if not self._templates:
             self._templates.append(self._make(slice_))
         return self._templates[0]
@@ -73,7 +73,7 @@ class SliceQueries:
         steps = self.steps
         read, rows = self._counters(slice_)
         records_spec, rows_spec = self._specs
-        # Not metered by a filter: the reader of each slice's query passes the meter by itself.
+        # Without the metering filter: the reader of each slice's query meters its records.
         events = read.on(steps.decode(steps.source.read_unmetered(slice_)), records_spec)
         made = steps.rows.of(events)
         if not one_row_at_most(made, events):
@@ -84,7 +84,7 @@ class SliceQueries:
 
     @cached_property
     def _templates(self) -> list[SliceTemplate | None]:
-        """Empty at first, then the one, or None where one pass does not do."""
+        """Empty before the first use; then the query, or None if one pass is not possible."""
         return []
 
     def _counters(self, slice_: Slice) -> tuple[RecordCounter, RecordCounter]:
@@ -93,12 +93,12 @@ class SliceQueries:
 
     @cached_property
     def _specs(self) -> tuple[CountSpec, CountSpec]:
-        """What is counted of a slice's records, and of its rows. The same for all slices."""
+        """The counters of a slice's records and rows. The same for all slices."""
         kind = F.when(self.steps.range.row_in_range, ROWS.index("rows")).otherwise(ROWS.index("strays"))
         return CountSpec.of(len(READ), self._kind(), F.col(BYTES)), CountSpec.of(len(ROWS), kind)
 
     def _kind(self) -> Column:
-        """Which of `READ` a record is."""
+        """The kind of a record, an index into `READ`."""
         return (
             F.when(F.col(TOMBSTONE), READ.index("tombstones"))
             .when(F.col(REASON).isNotNull(), READ.index("bad"))
@@ -108,7 +108,7 @@ class SliceQueries:
 
 
 def one_row_at_most(rows: DataFrame, events: DataFrame) -> bool:
-    """Whether no event can give two rows: from the events up, the plan of the rows only chooses columns and rows."""
+    """Whether no event can give two rows: the plan above the events has only projections and filters."""
     node, floor = (frame._jdf.queryExecution().analyzed() for frame in (rows, events))
     while node != floor:
         if node.nodeName() not in _ONE_ROW_AT_MOST:

@@ -1,4 +1,4 @@
-"""The versions that the native writer was built for. It uses classes that their projects don't promise to keep."""
+"""The versions that the native writer was built for. It uses internal classes of these projects."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 BUILT_FOR = {"Spark": "4.0.2", "Iceberg": "1.11.0", "Parquet": "1.17.1"}
-"""Parquet is the copy inside Iceberg's runtime jar."""
+"""Parquet is the version in Iceberg's runtime jar."""
 
 
 def running_versions(spark: SparkSession) -> dict[str, str]:
-    """What the session's JVM has loaded."""
+    """The versions that the session's JVM has loaded."""
     jvm: Any = spark._jvm
     return {
         "Spark": str(spark.version),
@@ -22,7 +22,7 @@ def running_versions(spark: SparkSession) -> dict[str, str]:
 
 
 def version_mismatch(running: Mapping[str, str]) -> str | None:
-    """A notice for the user where the native writer must not be used; None where it may."""
+    """A notice for the user if the native writer must not be used; None if it may."""
     different = {name: running.get(name, "unknown") for name, built in BUILT_FOR.items() if running.get(name) != built}
     if not different:
         return None

@@ -1,4 +1,4 @@
-"""The JVM of this process's Spark session: whether it lives, and an error with the reason when it does not."""
+"""The JVM of this process's Spark session: whether it runs, and the error with the reason if it ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from anabranch.adapters.spark.session.jvm_exit import explain_exit
 from anabranch.errors import AnabranchError, text_of
 
 ENDING_SECONDS = 20.0
-"""After an OutOfMemoryError Spark answers for a while before its JVM has ended."""
+"""Seconds for which Spark may still answer after an OutOfMemoryError before its JVM ends."""
 LOST_SECONDS = 5.0
-"""Between the loss of the connection and the moment the operating system has the exit code."""
+"""Seconds between the loss of the connection and the availability of the exit code."""
 TAIL_BYTES = 64 * 1024
 _SIGNS = ("OutOfMemoryError", "SparkContext was shut down", "stopped SparkContext", "Answer from Java side is empty")
 _LOST = ("Py4JNetworkError", "Py4JError")
-"""Exactly these: an exception of Java is a Py4JJavaError, and comes from a JVM that lives."""
+"""Exactly these types: a Py4JJavaError is a Java exception from a running JVM."""
 
 
 class JvmDiedError(AnabranchError):
@@ -27,7 +27,7 @@ class JvmDiedError(AnabranchError):
 
     @property
     def cause(self) -> str | None:
-        """None: the exception underneath is a lost connection, which explains nothing. The message has the reason."""
+        """None: the underlying lost connection explains nothing. The message has the reason."""
         return None
 
 
@@ -36,7 +36,7 @@ class Jvm:
     process: subprocess.Popen[bytes]
     log: Path
     log_begins: int
-    """Where this JVM's part of the log begins."""
+    """Offset in the log at which this JVM's output begins."""
     memory: str
 
 
@@ -44,7 +44,7 @@ _current: Jvm | None = None
 
 
 def remember(jvm: Jvm | None) -> None:
-    """From now on `jvm` is this process's JVM; None once it was ended on purpose."""
+    """Set this process's JVM; None after it was stopped."""
     global _current
     _current = jvm
     root = logging.getLogger()
@@ -53,13 +53,13 @@ def remember(jvm: Jvm | None) -> None:
 
 
 def is_dead() -> bool:
-    """Whether the JVM ended without a call to stop it."""
+    """Whether the JVM ended without being stopped."""
     return _current is not None and _current.process.poll() is not None
 
 
 @contextmanager
 def jvm_death_reported(state: str, command: str) -> Iterator[None]:
-    """Raise JvmDiedError for whatever an ended JVM makes fail. Every other exception passes as it is."""
+    """Raise JvmDiedError for an exception that an ended JVM caused. Other exceptions pass unchanged."""
     try:
         yield
     except JvmDiedError:
@@ -72,7 +72,7 @@ def jvm_death_reported(state: str, command: str) -> Iterator[None]:
 
 
 def death(error: BaseException, state: str, command: str) -> JvmDiedError | None:
-    """The error to report in place of `error`, if the JVM ended, or ran out of memory and may go on by chance."""
+    """The error to report instead of `error`, if the JVM ended, or ran out of memory even if it still runs."""
     if _current is None:
         return None
     patience = _patience(error)
@@ -100,7 +100,7 @@ def death(error: BaseException, state: str, command: str) -> JvmDiedError | None
 
 
 def _patience(error: BaseException) -> float:
-    """How long to wait for the end of a JVM that gives errors like this one; 0 if nothing points to its end."""
+    """Seconds to wait for the JVM's end after this error; 0 if the error does not indicate it."""
     if any(sign in _text(error) for sign in _SIGNS):
         return ENDING_SECONDS
     lost = any(isinstance(e, ConnectionError | EOFError) or type(e).__name__ in _LOST for e in _chain(error))
@@ -131,7 +131,7 @@ def _tail(jvm: Jvm) -> str:
 
 
 class _Py4JFilter(logging.Filter):
-    """Py4J logs a lost connection with its traceback, besides raising it. The error is ours to report."""
+    """Py4J also logs a lost connection with its traceback; the error is reported by the command instead."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "py4j" not in record.pathname

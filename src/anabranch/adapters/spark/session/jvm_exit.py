@@ -19,9 +19,9 @@ _CHATTER = ("WARNING: Using incubator modules", "RejectedExecutionException", "E
 class JvmExit:
     reason: str
     remedy: str
-    """What to change, as half a sentence before the command that goes on."""
+    """The remedy, without the command that continues the work."""
     lines: tuple[str, ...]
-    """The last lines of the log that say something, without stack frames."""
+    """The last informative lines of the log, without stack frames."""
 
 
 def explain_exit(code: int | None, log: str, memory: str) -> JvmExit:
@@ -33,7 +33,7 @@ def explain_exit(code: int | None, log: str, memory: str) -> JvmExit:
         return JvmExit(f"out of memory ({words}; heap {memory}{_exit(code)})", _more(memory), lines)
     number = -code if code is not None and code < 0 else None
     if number is None and code is not None and code > 128:
-        number = code - 128  # as a shell reports it
+        number = code - 128  # as a shell encodes a signal
     if number is not None:
         return _killed(number, memory, lines)
     reason = "uncaught exception" if code in UNCAUGHT_CODES else "ended without a signal"

@@ -10,7 +10,7 @@ from anabranch.adapters.iceberg.catalog import IcebergCatalog
 
 
 def ensure_namespace(spark: SparkSession, catalog: IcebergCatalog, database: str) -> None:
-    """A catalog looks first and makes it then: of two pipelines that are started at once, one would fail."""
+    """A catalog checks, then creates: of two pipelines that start at the same time, one would fail."""
     name = f"`{catalog.name}`.`{database}`"
     try:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}")

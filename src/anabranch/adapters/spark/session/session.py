@@ -36,36 +36,36 @@ DEFAULTS = {
     "spark.kafka.consumer.cache.evictorThreadRunInterval": "10s",
     "spark.kafka.consumer.fetchedData.cache.timeout": "30s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
-    # All but Kafka: by Spark's older interface for sources each record would be made into a row twice.
+    # All sources but Kafka: with V1 each record would be converted to a row twice.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""With a local master no other host has to reach the driver, so none may.
+"""With a local master the driver listens on loopback only.
 
-On a cluster the executors call the driver back: where its host name won't do, the project's spark options say what will
-(spark.driver.host, spark.driver.bindAddress, spark.driver.port).
+On a cluster the executors connect to the driver: if its host name does not resolve there, set spark.driver.host,
+spark.driver.bindAddress and spark.driver.port in the project's Spark options.
 """
 
 LOCAL_FILES = {"spark.hadoop.fs.file.impl": "anabranch.LocalFiles"}
-"""Hadoop's own starts a process for every file that it creates. Only with a local master: executors of a cluster open
-files before they have our jar."""
+"""Hadoop's implementation starts a process for every file that it creates. Only with a local master: executors of a
+cluster open files before they load this jar."""
 
 ON_A_CLUSTER = {"spark.plugins": "anabranch.MeterPlugin"}
-"""Tells executors their share of a byte-rate limit, and the driver what they read. A project names no plugins."""
+"""Sends executors their share of a byte-rate limit, and the driver their bytes read. Projects can't set plugins."""
 
 COLLECTOR = "-XX:+UseParallelGC"
-"""Where the driver does all the work, records per second count and not pauses: a sixth more of them, as measured."""
+"""With a local master throughput matters, not pauses: measured 1/6 more records per second."""
 
 PATIENT_COMPILER = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=20000",
     "-XX:Tier4CompileThreshold=150000",
 )
-"""What handles records is called millions of times. What puts queries together is not, and Java's second compiler would
-work on it for most of a short run: a fifth less of its time, as measured."""
+"""Code that handles records is called millions of times; code that builds queries is not, and Java's C2 compiler would
+compile it for most of a short run: measured 1/5 less compiler time."""
 
 STOP_SECONDS = 30
 
@@ -86,11 +86,11 @@ def start_spark(
 ) -> SparkSession:
     """A session on `master`, or the one this process already has. The JVM's output goes to `log`.
 
-    `options` win over the defaults and over the loopback addresses of a local master. They reach Spark over the
-    gateway, not on the JVM's command line, where any user of the machine could read a password in the process list.
+    `options` override the defaults and the loopback addresses of a local master. They are passed over the gateway, not
+    on the JVM's command line, where any user of the machine could read a password in the process list.
 
-    The JVM keeps the open files in `inherit` for as long as it lives: a lock held so outlives a killed Python until
-    the JVM, which may be in the middle of a commit, is gone too.
+    The JVM inherits the open files in `inherit`: a file lock then outlives a killed Python process until the JVM,
+    which may be committing, has ended too.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -139,18 +139,18 @@ def start_spark(
 def stop_spark(session: SparkSession) -> None:
     """Stop the session and its JVM, so that this process may start another one with other settings.
 
-    A JVM that died is cleared away without a call to it.
+    A JVM that died is discarded without a call.
     """
     gateway = session.sparkContext._gateway
     if not is_dead():
-        with suppress(Py4JError, OSError):  # one that is ending may answer or not
+        with suppress(Py4JError, OSError):  # an ending JVM may not answer
             session.stop()
     SparkContext._active_spark_context = None
     _end(gateway)
 
 
 def _use_local_files(context: SparkContext) -> None:
-    """Hadoop keeps one file system for each scheme, whatever the settings, and has made its own before it knew ours."""
+    """Hadoop caches one file system per scheme and has created its own before this setting."""
     jvm: Any = context._jvm
     files, settings = jvm.java.net.URI("file:///"), context._jsc.hadoopConfiguration()
     jvm.org.apache.hadoop.fs.FileSystem.get(files, settings).close()
@@ -159,7 +159,7 @@ def _use_local_files(context: SparkContext) -> None:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """PySpark takes Ctrl-C for itself and gives up all jobs. What it means is for the command to say."""
+    """PySpark's SIGINT handler cancels all jobs. The command decides what Ctrl-C does."""
     former = signal.getsignal(signal.SIGINT)
     yield
     if current_thread() is main_thread():
@@ -167,7 +167,7 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _end(gateway: Any) -> None:
-    """Take the JVM down. PySpark would keep it for the next session, with the settings it was started with."""
+    """End the JVM. PySpark would reuse it for the next session with its old settings."""
     remember(None)
     gateway.shutdown()
     with suppress(OSError):
@@ -181,7 +181,7 @@ def _end(gateway: Any) -> None:
 
 
 def _in_one_line(error: Exception) -> Exception:
-    """An error whose text is the reason alone, asked of the JVM while it is there; the rest stays, for `--debug`."""
+    """An error with only the reason as text, fetched while the JVM runs; the full error stays for `--debug`."""
     reason = error.java_exception if isinstance(error, Py4JJavaError) else error
     short = RuntimeError(" ".join(text_of(reason).split()))
     short.__cause__ = error
@@ -193,7 +193,7 @@ def java_options(*, local: bool) -> list[str]:
     logging = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
     if not local:
         return [logging]
-    # With two collectors Java does not start; a compiler that the user has chosen stays.
+    # Java does not start with two collectors; options that the user has set stay.
     collector = () if "GC" in given else (COLLECTOR,)
     compiler = () if "Tier" in given else PATIENT_COMPILER
     return [logging, *collector, *compiler]

@@ -1,7 +1,7 @@
-"""Reads one slice with a plain consumer in the driver, for the records at which Spark's own reader dies.
+"""Reads one slice with a plain consumer in the driver, if Spark's reader fails on a record's timestamp.
 
-Spark turns a record's timestamp from milliseconds into microseconds and stops the job when that does not fit into
-64 bits, whichever columns are asked for. One such record would make its slice impossible to replay.
+Spark converts a record's timestamp from milliseconds to microseconds and fails the job if that overflows 64 bits, even
+if the column is not selected. One such record would make its slice impossible to replay.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
 LATEST = (2**63 - 1) // 1000
-"""In milliseconds: what Spark can take."""
+"""Timestamps in milliseconds that Spark can represent."""
 AT_ONCE = 10_000
 AT_ONCE_LIMITED = 100
-"""Under a limit the meter is asked for room after this many records."""
+"""Under a limit the meter is updated after this many records."""
 MESSAGE_BYTES = 1_000_000
 """The client's default for the largest message, below which it accepts no fetch.max.bytes."""
 PATIENCE = 60.0
-"""Seconds without a record after which the broker is taken to be gone."""
+"""Seconds without a record after which the read fails."""
 _READERS = ("KafkaRecordToRowConverter", "anabranch.SliceReader")
 """The Java classes in whose stack frames the overflow happens."""
 _COLUMNS = pa.schema(
@@ -51,7 +51,7 @@ class DriverReadError(Exception):
 
 
 def is_timestamp_overflow(error: BaseException | None) -> bool:
-    """Whether this is how Spark's reader, or ours, fails on a record whose timestamp it can't take."""
+    """Whether this error is the timestamp overflow of Spark's reader or of the native one."""
     text = str(error)
     return "long overflow" in text and any(reader in text for reader in _READERS)
 
@@ -61,8 +61,8 @@ def read_via_driver(
 ) -> DataFrame:
     """The records at these offsets, in the columns of Spark's own reader and under the same isolation level.
 
-    A timestamp that Spark can't take is null. All of it passes through the driver, so give it one slice at a time. What
-    is read passes the meter under `name`.
+    A timestamp that Spark can't represent is null. All records pass through the driver, so read one slice at a time.
+    Records are metered under `name`.
     """
     from confluent_kafka import Consumer, TopicPartition
 
@@ -72,7 +72,7 @@ def read_via_driver(
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
-        # An offset that is gone is an error. Any other answer would skip records in silence.
+        # A deleted offset is an error. Any other setting would skip records silently.
         "auto.offset.reset": "error",
         "isolation.level": SAFE["kafka.isolation.level"],
         "log_level": 0,
@@ -88,7 +88,7 @@ def read_via_driver(
 
 
 def _fetches(bytes_per_second: int | None, partitions: int) -> dict[str, str]:
-    """Under a limit the C client fetches as little ahead as the Java one; by default it fills a queue of 64 MiB."""
+    """Under a limit the C client prefetches as little as the Java one; its default queue is 64 MiB."""
     size = fetch_options(bytes_per_second, partitions).get("kafka.max.partition.fetch.bytes")
     if size is None:
         return {}
@@ -101,7 +101,7 @@ def _fetches(bytes_per_second: int | None, partitions: int) -> dict[str, str]:
 
 
 def _messages(consumer: Consumer, ranges: Ranges, meter: ReadMeter, name: str) -> Iterator[list[Message]]:
-    """Until each partition has shown a record behind its end, or has none left: the last offsets may be markers."""
+    """Reads until each partition returned a record after its end, or has no more: the last offsets may be markers."""
     from confluent_kafka import KafkaError
 
     reading, last_answer = set(ranges), time.monotonic()
@@ -141,6 +141,6 @@ def _row(message: Message) -> dict[str, Any]:
         "partition": message.partition(),
         "offset": message.offset(),
         "timestamp": milliseconds * 1000 if milliseconds <= LATEST else None,
-        "timestampType": kind - 1,  # this client counts from one
+        "timestampType": kind - 1,  # in this client the values begin at 1
         "headers": [{"key": key, "value": value} for key, value in message.headers() or ()] or None,
     }

@@ -1,4 +1,4 @@
-"""Counts what a replay reads and limits its bytes per second, inside the slice: the meter itself is in Spark's JVM."""
+"""Counts a replay's records and limits its bytes per second within a slice. The meter is in Spark's JVM."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 from anabranch.adapters.spark.native.functions import function
 
 FETCHES_PER_SECOND = 8
-"""Under a limit, one round of fetches over all partitions takes an eighth of a second's bytes: a consumer holds one and
-has asked for the next, so the broker sends a quarter of a second's at most ahead of the reader."""
+"""Under a limit, one round of fetches over all partitions is 1/8 of a second's bytes: a consumer holds one and has
+requested the next, so the broker sends at most 1/4 of a second's bytes ahead of the reader."""
 SMALLEST_FETCH, LARGEST_FETCH = 4 << 10, 2 << 20
 
 
 @dataclass(frozen=True)
 class ReadMeter:
-    """Of all that one client reads in this session. Its limit may be changed while tasks are running."""
+    """The meter of one client in this session. Its limit can be changed while tasks run."""
 
     spark: SparkSession
     client: str
@@ -41,24 +41,24 @@ class ReadMeter:
 
     @property
     def bytes(self) -> int:
-        """Of the keys and values read so far."""
+        """Bytes of keys and values read so far."""
         return int(self._meter.bytes())
 
     def records(self, name: str) -> int:
-        """Read so far under this name; a record that is read twice counts twice."""
+        """Records read so far under this name; repeated reads count again."""
         return int(self._meter.records(name))
 
     def on(self, raw: DataFrame, name: str) -> DataFrame:
-        """The same records of a Kafka source, counted under this name and held to the limit while they are read."""
+        """The records of a Kafka source, counted under this name and limited while they are read."""
         return raw.where(function("metered", self.client, name, given=(_size(),)))
 
     def passed(self, name: str, records: int, size: int) -> None:
-        """Count what was read outside Spark; returns when the limit has room for it."""
+        """Count records read outside Spark; blocks until the limit allows them."""
         self._meter.take(name, records, size)
 
 
 def fetch_options(bytes_per_second: int | None, partitions: int) -> dict[str, str]:
-    """Settings of the Java consumer that keep one fetch well below a second's bytes. Without a limit: none.
+    """Settings of the Java consumer for small fetches under a limit; empty without one.
 
     Powers of two, so that changes of the limit lead to few different settings.
     """
@@ -80,6 +80,6 @@ def fetch_group(client: str, options: Mapping[str, str]) -> str:
 
 
 def _size() -> Column:
-    """Of a record as the ledger counts it: key and value."""
+    """Size of a record in the ledger: key and value."""
     length = sum((F.coalesce(F.length(name), F.lit(0)) for name in ("key", "value")), F.lit(0))
     return length.cast("bigint")

@@ -24,7 +24,7 @@ class KafkaSliceSource:
 
     @cached_property
     def meter(self) -> ReadMeter:
-        """Of the run's client: the control's replay shares it."""
+        """The meter of the run's client; the control's replay shares it."""
         return ReadMeter(self.spark, self.client_id)
 
     def limit(self, bytes_per_second: int | None) -> None:
@@ -38,7 +38,7 @@ class KafkaSliceSource:
         return self.meter.on(self.read_unmetered(slice_), self.metered_name(slice_))
 
     def read_unmetered(self, slice_: Slice) -> DataFrame:
-        """For a query whose own reader passes the meter."""
+        """For a query whose reader meters its records."""
         return read_offsets(
             self.spark,
             bootstrap=self.kafka.bootstrap,
@@ -68,5 +68,5 @@ class KafkaSliceSource:
         return self.meter.bytes
 
     def count_read(self, slice_: Slice, records: int, size: int) -> None:
-        """Count what was read outside Spark; returns when the limit has room for it."""
+        """Count records read outside Spark; blocks until the limit allows them."""
         self.meter.passed(self.metered_name(slice_), records, size)

@@ -1,4 +1,4 @@
-"""Windows as a stream: records to rows with the state that Spark keeps, and exactly one batch of it at a time."""
+"""Windowed pipelines as a stream: transforms records with Spark's state, exactly one batch at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def declared_window(spec: PipelineSpec) -> EventWindow:
 
 
 def streamed_rows(records: DataFrame, spec: PipelineSpec, transform: LoadedTransform, columns: StructType) -> DataFrame:
-    """Decoded, the late ones waited for, and transformed: with state, which Spark keeps in the checkpoint."""
+    """Decode, wait for late events by the watermark, and transform, with state in the checkpoint."""
     lateness = declared_window(spec).lateness // timedelta(milliseconds=1)
     events = events_of(decode(records, spec)).withWatermark(EVENT_TIME, f"{lateness} milliseconds")
     return align(transform(events), columns, keep=tuple(WINDOW), origin=WINDOW)
@@ -44,9 +44,9 @@ def stream_of(
     client_id: str,
     bytes_per_second: int | None = None,
 ) -> DataFrame:
-    """The topic as a stream whose offsets the checkpoint says; nothing is read that is not written down there.
+    """The topic as a stream that reads only the offsets recorded in the checkpoint.
 
-    Fetches are small enough for `bytes_per_second`; the limit itself is held by the client's meter.
+    Fetches are small enough for `bytes_per_second`; the client's meter enforces the limit.
     """
     settings = {
         **TUNED,
@@ -64,7 +64,7 @@ def stream_of(
 
 
 def first_notes(spark: SparkSession) -> dict[str, Any]:
-    """The metadata that Spark logs with the offsets of a first batch: the settings that its state depends on."""
+    """Spark's metadata for the offsets of a first batch: the settings on which its state depends."""
     notes = spark._jvm.org.apache.spark.sql.execution.streaming.OffsetSeqMetadata  # type: ignore[union-attr]
     metadata: dict[str, Any] = json.loads(notes.apply(0, 0, spark._jsparkSession.conf()).json())
     return metadata
@@ -73,9 +73,9 @@ def first_notes(spark: SparkSession) -> dict[str, Any]:
 def run_begun_batch(
     rows: DataFrame, checkpoint: Path, batch: int, name: str, write: Callable[[DataFrame], None]
 ) -> None:
-    """Run the one batch that is written down in the checkpoint and not done, and no other.
+    """Run exactly the batch that the checkpoint records as started and not committed.
 
-    Spark finds it started and runs it as after a crash: by its offsets, its watermark, and the state before it.
+    Spark runs it as after a crash, with its offsets, its watermark, and the state before it.
     """
     failures: list[BaseException] = []
 
@@ -86,7 +86,7 @@ def run_begun_batch(
             write(frame)
         except BaseException as error:
             failures.append(error)
-            # Anything but an Exception would not reach Spark, which would wait for an answer for ever.
+            # Spark only receives Exceptions; with any other type it would wait for ever.
             raise RuntimeError(f"batch {batch} was not written") from error
 
     query = (

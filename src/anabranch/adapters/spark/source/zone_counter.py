@@ -35,7 +35,7 @@ class ZoneTopicRecreatedError(AnabranchError):
 
 
 def count_groups(decoded: DataFrame) -> list[EventGroup]:
-    """What was read, by cell and hour. An event is what may become a row: good, and no tombstone."""
+    """Counts by cell and hour. An event is a good record that is no tombstone."""
     micros = F.unix_micros(F.when(F.col(REASON).isNull() & ~F.col(TOMBSTONE), F.col(EVENT_TIME)))
     records = decoded.select(
         F.col("_partition").alias("partition"),
@@ -71,7 +71,7 @@ class SparkZoneCounter:
     client_id: str
 
     def count(self, slice_: Slice) -> tuple[Zone, ...]:
-        """The zones of these offsets, all of them, of this very topic."""
+        """The zones of exactly these offsets of this topic."""
         try:
             groups = self._groups(slice_)
         except (PySparkException, Py4JError, DriverReadError) as error:
@@ -81,7 +81,7 @@ class SparkZoneCounter:
                 hint="run the same command again; it continues with the offsets that no zone covers",
                 topic=self.topic.name,
             ) from error
-        # Asked after reading: a topic made again never gets its former UUID back.
+        # Checked after reading: a recreated topic never gets its former UUID.
         now = describe_topic(self.kafka.client(self.client_id), self.topic.name)
         if now.uuid != self.topic.uuid:
             raise ZoneTopicRecreatedError(

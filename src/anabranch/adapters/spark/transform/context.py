@@ -1,4 +1,4 @@
-"""What a transform is given as `run`: clock, chance, ids and lookups that are the same each time an event is seen."""
+"""The transform's argument `run`: clock, random numbers, ids and lookups that are the same in every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _BITS = 53
-"""As many as a double holds exactly."""
+"""The integers that a double represents exactly."""
 
 
 class NoWindowError(AnabranchError):
@@ -25,11 +25,11 @@ class NoWindowError(AnabranchError):
 
 @dataclass(frozen=True)
 class TransformRun:
-    """The same live and in every replay. Spark's own `rand(seed)` depends on how the rows are dealt out to tasks,
-    which a replay does differently; these depend on the event's place in the log alone."""
+    """The same in live and in every replay. Spark's `rand(seed)` depends on the distribution of rows to tasks, which a
+    replay changes; these depend only on the event's partition and offset."""
 
     seed: int
-    """Of the pipeline: two pipelines over one topic draw different numbers."""
+    """The pipeline's name: two pipelines over one topic get different numbers."""
 
     look_up: Callable[[str], DataFrame]
 
@@ -41,12 +41,12 @@ class TransformRun:
         return cls(int.from_bytes(digest[:6], "big"), look_up, pipeline.spec.window)
 
     def lookup(self, name: str) -> DataFrame:
-        """A lookup table that the pipeline declares: at the plan's snapshot, or of live as it is at this batch."""
+        """A lookup table that the pipeline declares: at the plan's snapshot, or in live at the batch's current one."""
         return self.look_up(name)
 
     @property
     def window(self) -> Column:
-        """The window that the pipeline declares, named `_window`: what a windowed transform groups by."""
+        """The window that the pipeline declares, as column `_window`, by which a windowed transform groups."""
         if self.declared is None:
             raise NoWindowError(
                 "The transform uses `run.window`, but the pipeline declares no window.",
@@ -57,7 +57,7 @@ class TransformRun:
 
     @property
     def clock(self) -> Column:
-        """When the broker took the record."""
+        """The record's broker timestamp."""
         return F.col("_timestamp")
 
     def random(self, name: str) -> Column:

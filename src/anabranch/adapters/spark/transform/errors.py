@@ -1,4 +1,4 @@
-"""Whose fault it was: an error of Spark or Python led back to a line of the user's transform."""
+"""Attributes an error of Spark or Python to a line of the user's transform."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class TransformFailedError(AnabranchError):
 
     @property
     def cause(self) -> str | None:
-        """One line: Spark's own text goes on with its whole plan."""
+        """One line; Spark's text also has the whole plan."""
         return None if self.__cause__ is None else _short(self.__cause__)
 
 
 @contextmanager
 def lines_noted(spark: SparkSession) -> Iterator[None]:
-    """PySpark notes which line makes an expression where the thread has a session, and nowhere else.
+    """Make PySpark record the call sites of expressions during the block, in this thread's session.
 
-    That takes a third of the time in which a query is put together, so only the user's lines are noted.
+    That takes a third of the time of building a query, so it is on for the user's code only.
     """
     sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
     before = sessions.getActiveSession()
@@ -56,11 +56,11 @@ def lines_noted(spark: SparkSession) -> Iterator[None]:
 def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
     """Turn an error that comes from code of the project into one that names the file and line.
 
-    `file` is the transform's own, named where Spark says nothing nearer. An error with no trace of the user's code
-    in it passes as it is: it is not the transform's.
+    `file` is the transform's file, for an error without a more exact place. An error without a trace of the user's
+    code passes unchanged.
     """
     for logger in _CHATTER:
-        # PySpark prints such an error as JSON besides raising it; the error that is raised is enough.
+        # PySpark also prints such an error as JSON; the raised error is sufficient.
         logging.getLogger(logger).disabled = True
     try:
         yield
@@ -79,7 +79,7 @@ def attribute_transform_errors(folder: Path, file: Path) -> Iterator[None]:
 
 
 def _place(error: BaseException, folder: Path, file: Path) -> str | None:
-    """file:line of the user's code, the innermost that is known."""
+    """file:line of the innermost known frame of the user's code."""
     root = folder.resolve()
     seen = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -100,7 +100,7 @@ def _below(root: Path, name: str) -> str | None:
 
 
 def _short(error: BaseException) -> str:
-    """The first line that says something: of the worker's own traceback, its last words."""
+    """The first informative line; of a worker's traceback, the last line."""
     text = str(error)
     if "Traceback (most recent call last)" in text and (words := _LAST_WORDS.findall(text)):
         kind, what = words[-1]

@@ -1,4 +1,4 @@
-"""The pipeline's transform, loaded from the project: the same object turns events into rows live and in replay."""
+"""Loads the pipeline's transform from the project; live and replay use the same object."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENTS = "events"
 STATE = "state"
 _ATTEMPTS = 5
 _VIEW = RLock()
-"""The view's name is fixed by what users write, so only one call at a time may hold it."""
+"""Users' SQL fixes the view's name, so only one call at a time may use it."""
 
 
 class TransformUnloadableError(AnabranchError):
@@ -48,9 +48,9 @@ class CodeMovingError(AnabranchError):
 
 
 class LoadedTransform:
-    """Turns a DataFrame of events into one of rows. `digest` is of exactly the code that is loaded.
+    """Turns a DataFrame of events into one of rows. `digest` is that of the loaded code.
 
-    One of class ordered is given a second one: the rows that the table has for the keys of the events.
+    For class ordered a second DataFrame has the table's rows for the keys of the events.
     """
 
     def __init__(self, folder: Path, file: Path, digest: str, act: Callable[..., Any], lookups: LookupTables) -> None:
@@ -73,13 +73,13 @@ class LoadedTransform:
 
     @contextmanager
     def attribute_transform_errors(self) -> Iterator[None]:
-        """Spark runs most of a transform later, when rows are written: wrap that too, so that its line is named."""
+        """Spark runs most of a transform later, when rows are written: use this block there too."""
         with attribute_transform_errors(self.folder, self.file):
             yield
 
 
 def load_transform(folder: Path, pipeline: Pipeline, lookups: LookupTables | None = None) -> LoadedTransform:
-    """Load the transform as its files are now."""
+    """Load the transform from its current files."""
     folder, lookups = folder.resolve(), lookups or LookupTables()
     for _ in range(_ATTEMPTS):
         digest = code_digest(folder, pipeline)
@@ -99,17 +99,17 @@ def moving(pipeline: Pipeline) -> CodeMovingError:
 
 
 def ship(spark: SparkSession, transform: LoadedTransform, pipeline: Pipeline) -> None:
-    """Give the workers the transform's files, for modules that a function of the user's imports only when it runs."""
+    """Send the transform's files to the workers, for imports inside the user's functions."""
     if pipeline.spec.transform.python is None:
         return
     top = pipeline.spec.transform.python.split(":")[0].split(".")[0]
     name = f"anabranch-{transform.digest[:16]}.zip"
     if any(added.rsplit("/", 1)[-1] == name for added in spark.sparkContext.listFiles):
-        return  # a cluster refuses a second file of the name, wherever it lies
+        return  # a cluster refuses a second file with the same name, in any folder
     place = transform.folder / top
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
     scratch = mkdtemp(prefix="anabranch-code-")
-    atexit.register(rmtree, scratch, ignore_errors=True)  # executors may ask for the file as long as we run
+    atexit.register(rmtree, scratch, ignore_errors=True)  # executors may request the file until the end
     archive = Path(scratch) / name
     with ZipFile(archive, "w") as zipped:
         for place in sorted({file.parent for file in files} - {transform.folder}):
@@ -119,7 +119,7 @@ def ship(spark: SparkSession, transform: LoadedTransform, pipeline: Pipeline) ->
             zipped.writestr(ZipInfo(file.relative_to(transform.folder).as_posix()), file.read_bytes())
     before = list(sys.path)
     spark.sparkContext.addPyFile(str(archive))
-    sys.path[:] = before  # it is for the workers; here the project's modules are imported from the project alone
+    sys.path[:] = before  # only for workers: the driver imports the project's modules from the project
 
 
 def _python(folder: Path, pipeline: Pipeline, digest: str, lookups: LookupTables) -> LoadedTransform:
@@ -153,10 +153,10 @@ def _sql(folder: Path, pipeline: Pipeline, digest: str, lookups: LookupTables) -
     def act(*frames: DataFrame) -> Any:
         session = frames[0].sparkSession
         views = {**dict(zip((EVENTS, STATE), frames, strict=False)), **lookups.frames(session)}
-        # Anything but a query would be carried out at once, a DROP TABLE too. Only a query can stand in brackets.
+        # A statement such as DROP TABLE would be executed at once. Only a query is allowed in brackets.
         session._jsparkSession.sessionState().sqlParser().parsePlan(f"SELECT * FROM ({text}\n)")  # noqa: S608
         with _VIEW:
-            # The query is resolved here and now, so that the view may go before the rows are computed.
+            # The query is resolved here, so the view can be dropped before the rows are computed.
             for name, frame in views.items():
                 frame.createOrReplaceTempView(name)
             try:
@@ -169,7 +169,7 @@ def _sql(folder: Path, pipeline: Pipeline, digest: str, lookups: LookupTables) -
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """How many it takes. One more than there are frames is given what is pinned for the run."""
+    """Number of positional arguments. If it is one more than the frames, the last is the TransformRun."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return len([each for each in signature(function).parameters.values() if each.kind in positional])
 

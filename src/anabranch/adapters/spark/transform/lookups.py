@@ -1,4 +1,4 @@
-"""Lookup tables for a transform: at the snapshots that a plan has pinned, or as they are when live begins a batch."""
+"""Lookup tables for a transform: at the snapshots that a plan pins, or in live at the current ones of each batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NoLookupError(AnabranchError):
 
 @dataclass
 class LookupTables:
-    """Each table at one snapshot, whatever is committed to it meanwhile."""
+    """Each table at one snapshot, regardless of later commits."""
 
     catalog: IcebergCatalog | None = None
     pins: Mapping[str, LookupPin] = field(default_factory=dict)
@@ -42,12 +42,12 @@ class LookupTables:
         return {name: self.frame(session, name) for name in self.pins}
 
     def refresh(self) -> None:
-        """Before a batch of live. What is pinned stays so."""
+        """Call before each batch of live. Pinned tables are unchanged."""
 
 
 @dataclass
 class HeadLookupTables(LookupTables):
-    """Of live: each table as it is when a batch begins, and at that one snapshot until its end."""
+    """For live: each table at the snapshot that is current when a batch begins, until its end."""
 
     tables: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ class HeadLookupTables(LookupTables):
         return made
 
     def __post_init__(self) -> None:
-        # Opened once: each opening holds connections, and live runs for months.
+        # Opened once: each catalog holds connections, and live runs for months.
         self._look = None if self.catalog is None or not self.tables else IcebergLookups(self.catalog.open())
 
     def refresh(self) -> None:

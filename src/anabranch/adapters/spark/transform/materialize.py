@@ -1,4 +1,4 @@
-"""Rows computed once, with no memory of how: whatever reads them afterwards reads the same ones."""
+"""Computes rows once and cuts their lineage, so that every later read returns the same rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 @contextmanager
 def materialized(frame: DataFrame) -> Iterator[DataFrame]:
-    """A merge reads its source more than once, and Spark refuses one whose plan might give other rows each time.
+    """A merge reads its source more than once, and Spark refuses a source whose plan is not deterministic.
 
-    Freed at the end: a query that runs for months would otherwise leave it to the JVM's collector, batch by batch.
+    Freed at the end of the block: otherwise live would depend on the JVM's collector to free each batch.
     """
     fixed = frame.localCheckpoint(eager=True)
     try:

@@ -1,4 +1,4 @@
-"""The rows a transform gave, checked against the target's columns. Nothing is cast in silence."""
+"""Checks a transform's rows against the target's columns. Casts nothing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COORDINATES = {"_partition": "int", "_offset": "bigint"}
 """Columns that every row must have: without them an event has no fate in the ledger."""
 
 WINDOW = {"_window": "struct<start:timestamp,end:timestamp>"}
-"""What every row of a windowed pipeline must carry instead: many events make up one row."""
+"""The column that every row of a windowed pipeline must have instead: many events make up one row."""
 
 WINDOW_START = "window_start"
-"""How the column is named by which a windowed pipeline's new target is partitioned, if it has several timestamps."""
+"""Name of the column that partitions a new target of a windowed pipeline, if it has several timestamps."""
 
 
 def origin_of(spec: PipelineSpec) -> Mapping[str, str]:
@@ -26,14 +26,14 @@ def origin_of(spec: PipelineSpec) -> Mapping[str, str]:
 
 
 class OutputError(AnabranchError):
-    """The transform's rows are not what the target takes."""
+    """The transform's rows do not fit the target."""
 
     code = "transform.output"
     exit_code = ExitCode.REFUSED
 
 
 def require_origin(rows: DataFrame, origin: Mapping[str, str] = COORDINATES) -> None:
-    """Refuse rows that don't say which record they come from, or which window."""
+    """Raise OutputError for rows without the coordinates of their record, or without their window."""
     for name, kind in origin.items():
         actual = _named(rows.schema, name)
         if actual is None:
@@ -51,24 +51,24 @@ def require_origin(rows: DataFrame, origin: Mapping[str, str] = COORDINATES) -> 
 
 
 def own_columns(rows: DataFrame) -> StructType:
-    """The output's columns without those that only say where a record came from."""
+    """The output's columns without the coordinates of records."""
     return StructType([field for field in rows.schema.fields if not field.name.startswith("_")])
 
 
 def align(
     rows: DataFrame, target: StructType, *, keep: Sequence[str] = (), origin: Mapping[str, str] = COORDINATES
 ) -> DataFrame:
-    """The rows with exactly the target's columns, in its order, and behind them the `_` columns named in `keep`.
+    """The rows with exactly the target's columns in its order, followed by the `_` columns named in `keep`.
 
     Columns that begin with `_` and are not the target's are dropped. Any other difference is an error, since a
-    column left out would become null, and a cast could change values in silence.
+    missing column would become null, and a cast could silently change values.
     """
     require_origin(rows, origin)
     return fit(rows, target, keep=keep)
 
 
 def fit(rows: DataFrame, target: StructType, *, keep: Sequence[str] = ()) -> DataFrame:
-    """The same for rows that need not say which record they come from."""
+    """`align` for rows without coordinates of records."""
     _refuse_doubles(rows)
     given = {field.name.lower(): field for field in rows.schema.fields}
     wanted = {field.name.lower() for field in target.fields}
@@ -108,7 +108,7 @@ def require_keys(columns: StructType, keys: Sequence[str]) -> None:
 
 
 def time_column(columns: StructType, event_time_field: str) -> str:
-    """The column by whose hour a new target is partitioned: the only timestamp, or the one named like the event's."""
+    """The column that partitions a new target: the only timestamp, or the one with the event time's name."""
     moments = [f.name for f in columns.fields if isinstance(f.dataType, TimestampType | TimestampNTZType)]
     named = [name for name in moments if name.lower() == event_time_field.lower()]
     chosen = moments if len(moments) == 1 else named

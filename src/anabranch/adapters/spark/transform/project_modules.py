@@ -1,4 +1,4 @@
-"""Loads the transform's modules from the project's own files, fresh, apart from every other module of the process."""
+"""Loads the transform's modules from the project's current files, isolated from other modules of the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 
 _ALONE = RLock()
-"""Modules are the whole process's: only one project's may be at home at a time."""
+"""`sys.modules` is global: only one project's modules may be in it at a time."""
 
 _TAKEN = frozenset(sys.stdlib_module_names) | {"anabranch", "pyspark", "py4j"}
 
@@ -29,11 +29,11 @@ class ModuleNameTakenError(AnabranchError):
 
 
 class ProjectModules:
-    """The modules below one top name of a project (`transforms`), loaded from their source as it is now.
+    """The modules below one top-level name of a project (`transforms`), loaded from their current source.
 
-    They are in `sys.modules` only while code of theirs runs (`at_home`), so that two projects, or two versions of
-    one, live side by side in one process. No other folder of the project can be imported: the code digest covers
-    the top folder, and what it does not cover must not run.
+    They are in `sys.modules` only while their code runs (`at_home`), so that one process can load two projects, or two
+    versions of one. No other folder of the project can be imported: the code digest covers the top folder, and code
+    that it does not cover must not run.
     """
 
     def __init__(self, folder: Path, top: str) -> None:
@@ -50,13 +50,13 @@ class ProjectModules:
     def load(self, module: str) -> ModuleType:
         with self.at_home():
             loaded = import_module(module)
-            # Functions travel to the workers by value: a worker that is used again would keep an older version.
+            # Functions are pickled by value: a reused worker would otherwise have an older version of the module.
             cloudpickle.register_pickle_by_value(sys.modules[self._top])  # type: ignore[no-untyped-call]
         return loaded
 
     @contextmanager
     def at_home(self) -> Iterator[None]:
-        """While this lasts, importing the top name means this project's modules."""
+        """During the block, importing the top-level name gives this project's modules."""
         with _ALONE:
             strangers = self._take_out()
             sys.modules.update(self._loaded)
@@ -102,7 +102,7 @@ class _Finder(MetaPathFinder):
 
 
 class _FromSource(SourceFileLoader):
-    """Compiles the file every time. A cached one is taken for fresh if its size and the second it was written agree."""
+    """Compiles the file every time: a cached one counts as current if size and modification second are equal."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)

@@ -1,1 +1,1 @@
-"""What validation's checks ask of staging and base, measured by Spark."""
+"""Measures staging and base on Spark for validation's checks."""

@@ -1,4 +1,4 @@
-"""Compares production, the control and the corrected rows, key by key: what differs, and what it is charged to."""
+"""Compares production, the control and the corrected rows by key, and attributes each difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anabranch.validate.measures import SAMPLE, Difference
 
 PRODUCTION, CONTROL, FIXED = "production", "control", "fixed"
 _WHOLE = "decimal(38,0)"
-"""Sums of hashes in it are exact for as many rows as there can be."""
+"""A decimal in which sums of hashes can't overflow."""
 
 
 def measure_charges(table: TableReader, base: Head, control: ControlStaging, keys: Sequence[str]) -> DiffAttribution:
@@ -40,7 +40,7 @@ def measure_charges(table: TableReader, base: Head, control: ControlStaging, key
 
 
 def _grouped(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Rows with what they are compared by: their key, or themselves."""
+    """Rows with the columns by which they are compared: the keys, or all."""
     first, second = hashes(frame.schema)
     fields = [next(field for field in frame.schema if field.name.lower() == key.lower()) for key in keys]
     group = sf.struct(*forms(fields)) if fields else sf.struct(first.alias("first"), second.alias("second"))
@@ -49,7 +49,7 @@ def _grouped(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 @contextmanager
 def _differing(table: TableReader, grouped: Mapping[str, DataFrame], *, paired: bool) -> Iterator[DataFrame]:
-    """Every key, or every row, that is not the same on all three sides; and how much it counts as what."""
+    """Every key or row that is not equal on all three sides, with its counts of fix and noise."""
     one = None
     for name, frame in grouped.items():
         side = frame.select("_group", "_first", "_second", table.bucket().alias("_bucket"), sf.lit(name).alias("_side"))
@@ -63,7 +63,7 @@ def _differing(table: TableReader, grouped: Mapping[str, DataFrame], *, paired: 
         sf.lit(1) if paired else sf.abs(sf.col(f"{a}_rows") - sf.col(f"{b}_rows"))
         for a, b in ((PRODUCTION, CONTROL), (CONTROL, FIXED))
     )
-    # The bucket by the control's row, which both others are compared with.
+    # The bucket of the control's row, with which both others are compared.
     bucket = sf.coalesce(*(sf.col(f"{name}_bucket") for name in (CONTROL, PRODUCTION, FIXED)))
     charged = known.where(moved | changed).select(
         "_group",
@@ -81,7 +81,7 @@ def _differing(table: TableReader, grouped: Mapping[str, DataFrame], *, paired: 
 
 
 def _of_side(name: str) -> list[Column]:
-    """How many rows a side has, and which: a multiset by the sums of its hashes, as the checksums are."""
+    """A side's number of rows and sums of hashes, which identify its multiset of rows as in the checksums."""
     here = sf.col("_side") == name
     first, second = (sf.sum(sf.when(here, sf.col(each).cast(_WHOLE))) for each in ("_first", "_second"))
     return [
@@ -93,7 +93,7 @@ def _of_side(name: str) -> list[Column]:
 
 
 def _differ(one: str, other: str) -> Column:
-    """A side with no rows has no sums: missing and missing is the same."""
+    """A side without rows has no sums; two such sides are equal."""
     same = [sf.col(f"{one}_{what}").eqNullSafe(sf.col(f"{other}_{what}")) for what in ("rows", "first", "second")]
     return ~(same[0] & same[1] & same[2])
 
@@ -101,7 +101,7 @@ def _differ(one: str, other: str) -> Column:
 def _sample(
     differing: DataFrame, grouped: Mapping[str, DataFrame], before: str, after: str, *, paired: bool
 ) -> tuple[Difference, ...]:
-    """Some of them with their rows. Where there are no keys, a row is shown on the side that has more of it."""
+    """A sample with rows. Without keys, a row is shown on the side that has more of it."""
     some = differing.orderBy("_group").limit(SAMPLE)
     both = some
     for name in (before, after):

@@ -13,7 +13,7 @@ from anabranch.validate.measures import SAMPLE, Duplicates
 
 
 def measure_duplicates(staged: DataFrame, keys: Sequence[str]) -> Duplicates:
-    """Missing values count as equal: two rows without a key can't be told apart either."""
+    """Nulls count as equal: two rows with null keys are duplicates."""
     unknown = tuple(key for key in keys if find(key, staged.columns) is None)
     if unknown:
         return Duplicates(tuple(keys), unknown)

@@ -1,4 +1,4 @@
-"""Measures staging and the base on Spark: everything that the checks of a validation need to know of the data."""
+"""Measures staging and the base on Spark: all measurements that the checks need."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def measure(
     control: ControlStaging | None = None,
     phase: Callable[[str], None] = lambda _: None,
 ) -> Measures:
-    """Look at the staging snapshot beside the plan's base. Reads only; what it saw is what those snapshots are.
+    """Measure the staging snapshot and the plan's base. Read-only; the result depends only on these snapshots.
 
-    `schema` is the digest of the table's columns now, made as the plan's was. `phase` is called with what is being
-    measured.
+    `schema` is the digest of the table's current columns, made like the plan's. `phase` is called with the name of each
+    measurement.
     """
     own = own_session(spark, catalog_name)
     reader = TableReader(own, catalog_name, table, plan.target.partitions)

@@ -13,11 +13,11 @@ _SHOWN = ("slice", "topic", "partition", "offset", "timestamp", "reason")
 
 
 def measure_quarantined(table: TableReader, run: str | None) -> Quarantined:
-    """Coordinates and reasons only: what is in a broken record may be anybody's secret."""
+    """Coordinates and reasons only: a bad record may contain secrets."""
     name = f"{table.name[:-1]}{SUFFIX}`"
     if run is None or not table.session.catalog.tableExists(name):
         return Quarantined()
     records = table.session.table(name).where(sf.col("run") == sf.lit(run))
     shown = records.select(*_SHOWN).orderBy("partition", "offset")
-    # Counted by coordinates: a record that was set aside twice is one record.
+    # Counted by coordinates: a record that was quarantined twice counts once.
     return Quarantined(records.select("topic", "partition", "offset").distinct().count(), sample(shown, SAMPLE))

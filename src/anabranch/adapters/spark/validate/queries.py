@@ -1,4 +1,4 @@
-"""Runs the checks that users wrote in SQL: one query each, that can read and not write."""
+"""Runs the user's SQL checks: one read-only query each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONLY_ONE_QUERY = "only a single SELECT (or WITH … SELECT) is accepted: a check
 def run_queries(
     session: SparkSession, views: Mapping[str, DataFrame], queries: Mapping[str, ValidationQuery], folder: Path
 ) -> tuple[QueryRun, ...]:
-    """Each query over the views, in the order of their names. The session must not be used for anything else."""
+    """Runs the queries over the views, in the order of their names. The session must not be used for anything else."""
     for name, frame in views.items():
         frame.createOrReplaceTempView(name)
     return tuple(_run(session, name, queries[name], folder) for name in sorted(queries))
@@ -34,7 +34,7 @@ def _run(session: SparkSession, name: str, query: ValidationQuery, folder: Path)
     except (OSError, UnicodeDecodeError) as unreadable:
         return QueryRun(name, "", f"the file {query.file} can't be read: {type(unreadable).__name__}")
     text = sql.strip().rstrip(";").rstrip()
-    # As a part of another query it can't be a statement: the grammar allows nothing but a query between brackets.
+    # As a subquery it can't be a statement: the grammar allows only a query in brackets.
     bracketed = f"SELECT * FROM (\n{text}\n)"  # noqa: S608
     with _quiet():
         error = _parse_error(session, text)
@@ -59,7 +59,7 @@ def _parse_error(session: SparkSession, text: str) -> str | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PySpark logs every refused query with the JVM's whole stack; the reason is told in the check's result."""
+    """PySpark logs every refused query with the JVM's stack; the check's result has the reason."""
     logger = logging.getLogger("SQLQueryContextLogger")
     former, logger.disabled = logger.disabled, True
     try:

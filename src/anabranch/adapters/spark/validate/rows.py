@@ -1,4 +1,4 @@
-"""Rows in a canonical form: for hashing and comparing whatever their types, and for showing."""
+"""Rows in a canonical form for hashing, comparison and display, for all types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from anabranch.validate.measures import Row
 
 LONGEST = 500
-"""Characters of one value that are shown."""
+"""Maximum displayed characters of one value."""
 
 _SHOWN = {
     "ignoreNullFields": "false",
@@ -23,15 +23,15 @@ _LOW = 0xFFFFFFFF
 
 
 def named(name: str) -> Column:
-    """The column of that very name, whatever characters it has."""
+    """The column with exactly this name, with any characters."""
     return sf.col(f"`{name.replace('`', '``')}`")
 
 
 def form(column: Column, kind: DataType) -> Column:
-    """A value that is equal, and hashes equal, exactly if the original is: nulls told apart, maps in one order.
+    """A value that is equal, and has an equal hash, exactly if the original is: nulls are distinct, maps are sorted.
 
-    Spark's hash skips nulls and refuses maps, and its comparison refuses maps too. So a value goes with the word
-    whether it is null, a list with its length, and a map becomes the list of its entries in the order of its keys.
+    Spark's hash skips nulls and refuses maps, and its comparison refuses maps. Therefore a value is paired with whether
+    it is null, a list with its length, and a map becomes the list of its entries in the order of its keys.
     """
     match kind:
         case StructType():
@@ -66,19 +66,19 @@ def forms(fields: Iterable[StructField]) -> list[Column]:
 
 
 def hashes(schema: StructType) -> tuple[Column, Column]:
-    """Two independent hashes of a whole row: together 128 bits, so that rows don't meet by chance."""
+    """Two independent hashes of a whole row, 128 bits in total, so that collisions are negligible."""
     values = forms(fields_by_name(schema))
     return sf.xxhash64(sf.lit(1), *values), sf.xxhash64(sf.lit(2), *values)
 
 
 def sums(number: Column, name: str) -> list[Column]:
-    """The sum of 64-bit numbers in two halves, exact for four thousand million rows and refused beyond."""
+    """The sum of 64-bit numbers in two halves: exact up to 4 billion rows, an error beyond."""
     high, low = sf.shiftright(number, 32), number.bitwiseAND(sf.lit(_LOW))
     return [sf.sum(high).alias(f"{name}_high"), sf.sum(low).alias(f"{name}_low")]
 
 
 def joined(high: int, low: int) -> int:
-    """The sum that `sums` made, as a word of 64 bits."""
+    """The sum from `sums`, modulo 2^64."""
     return ((high << 32) + low) % (1 << 64)
 
 
@@ -92,7 +92,7 @@ def read_shown(texts: Iterable[str]) -> tuple[Row, ...]:
 
 
 def sample(frame: DataFrame, limit: int) -> tuple[Row, ...]:
-    """Some rows of the frame. Columns of one name are told apart, so that none hides another."""
+    """A sample of the frame's rows. Columns with equal names get distinct names."""
     frame = frame.toDF(*_distinct(frame.columns)) if frame.columns else frame
     rows = frame.select(shown(frame.schema).alias("row")).limit(limit).collect()
     return read_shown(row["row"] for row in rows)
@@ -109,7 +109,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _row(text: str) -> Row:
-    # Fractions as text: a decimal must not lose its last digit, or its trailing zeros, on the way to the reader.
+    # Fractions as text, so that a decimal keeps its last digit and trailing zeros.
     return {name: _short(value) for name, value in json.loads(text, parse_float=str).items()}
 
 

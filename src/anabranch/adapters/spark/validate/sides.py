@@ -15,7 +15,7 @@ from anabranch.runs.heads import Head
 from anabranch.validate.measures import SAMPLE, Checksum, Difference, Differences, Nulls, Side
 
 BUCKETS_SAMPLED = 3
-"""Rows are compared in so many of the changed buckets; more would read the whole range a second time for a sample."""
+"""Number of changed buckets in which rows are compared; more would read the whole range again for a sample."""
 
 
 def measure_base(table: TableReader, snapshot: Head) -> Side:
@@ -57,7 +57,7 @@ def _pass(table: TableReader, snapshot: Head, columns: Sequence[str]) -> tuple[S
 def differences(
     table: TableReader, base: Head, staged: Head, changed: Sequence[int], keys: Sequence[str]
 ) -> Differences:
-    """A sample of what changed: by key where there are keys, else the rows that are on one side only."""
+    """A sample of differences: by key if there are keys, otherwise rows that are on one side only."""
     some = tuple(sorted({changed[0], changed[len(changed) // 2], changed[-1]})) if changed else ()
     before, after = (_in_buckets(table, snapshot, some) for snapshot in (base, staged))
     by = [[find(key, frame.columns) for key in keys] for frame in (before, after)]

@@ -1,4 +1,4 @@
-"""Looks for known records, from a JSON-lines file, among the staged rows; compared as values of the columns' types."""
+"""Searches the staged rows for known records from a JSON-lines file, compared by the columns' types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anabranch.adapters.spark.validate.tables import find
 from anabranch.validate.measures import SAMPLE, Difference, Row, Spots
 
 MOST = 10_000
-"""Records in a file. It is for spot checks; comparing everything is another thing."""
+"""Maximum records in a file, which is for spot checks."""
 _CORRUPT = "_corrupt"
 
 
@@ -27,7 +27,7 @@ class _Known:
 
 
 def measure_spots(spark: SparkSession, staged: DataFrame, folder: Path, file: str, keys: Sequence[str]) -> Spots:
-    """A record names some or all of the columns; a staged row with those values must be there."""
+    """A record has values of some or all columns; a staged row must have the same values."""
     known, problems = _read(folder / file, staged.columns)
     missing: list[_Known] = []
     for fields, group in _groups(known, staged.schema):
@@ -74,7 +74,7 @@ def _read(path: Path, columns: Sequence[str]) -> tuple[list[_Known], list[str]]:
 
 
 def _groups(known: Sequence[_Known], schema: StructType) -> list[tuple[list[StructField], list[_Known]]]:
-    """Records by the columns they name: each group is looked for in one pass."""
+    """Records by their columns: each group is searched in one pass."""
     groups: dict[tuple[str, ...], list[_Known]] = {}
     for each in known:
         groups.setdefault(tuple(sorted(name.lower() for name in each.record)), []).append(each)
@@ -84,7 +84,7 @@ def _groups(known: Sequence[_Known], schema: StructType) -> list[tuple[list[Stru
 def _look(
     spark: SparkSession, staged: DataFrame, fields: Sequence[StructField], known: Sequence[_Known]
 ) -> tuple[set[int], set[int]]:
-    """The lines that were found, and the lines whose values are not of the columns' types."""
+    """The lines that were found, and the lines with values of other types than the columns."""
     records = _typed(spark, fields, known)
     wrong = {row["line"] for row in records.where(sf.col(_CORRUPT).isNotNull()).select("line").collect()}
     wanted = records.where(sf.col(_CORRUPT).isNull()).select("line", sf.struct(*forms(fields)).alias("values"))
@@ -108,7 +108,7 @@ def _typed(spark: SparkSession, fields: Sequence[StructField], known: Sequence[_
 
 
 def _nearest(spark: SparkSession, staged: DataFrame, missing: Sequence[_Known], keys: Sequence[str]) -> dict[int, Row]:
-    """For each missing record that names all keys, a staged row with those keys: what is there instead."""
+    """For each missing record with all keys, the staged row with the same keys."""
     wanted = {key.lower() for key in keys}
     fields = [field for field in staged.schema if field.name.lower() in wanted]
     keyed = [

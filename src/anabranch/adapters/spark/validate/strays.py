@@ -1,4 +1,4 @@
-"""Files that staging added or took away outside the range, from the table's own metadata: no data is read."""
+"""Files that staging added or removed outside the range, from the table's metadata. Reads no data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def measure_strays(table: TableReader, base: Head, staged: Head) -> OutOfRangeFi
     added = after.join(before, "file_path", "left_anti").withColumn("added", sf.lit(True))
     removed = before.join(after, "file_path", "left_anti").withColumn("added", sf.lit(False))
     first, last = partitions.first, partitions.after - 1
-    # A file with no such partition value may hold any row: it is not inside.
+    # A file without that partition value may have any row: it counts as outside.
     outside = added.union(removed).where(~sf.coalesce(sf.col("number").between(first, last), sf.lit(False)))
     rows = outside.orderBy("file_path").limit(SAMPLE).collect()
     sample = tuple(OutOfRangeFile(row["file_path"], row["added"], row["record_count"]) for row in rows)

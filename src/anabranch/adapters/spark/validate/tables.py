@@ -1,4 +1,4 @@
-"""The target's snapshots read for validation, in a session of its own, and what the table format says of them."""
+"""Reads the target's snapshots and their metadata for validation, in a separate session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anabranch.validate.measures import Column
 
 _FUNCTIONS = {Grain.HOUR: "hours", Grain.DAY: "days", Grain.MONTH: "months", Grain.YEAR: "years"}
 _REACHING_OUT = ("reflect", "java_method", "try_reflect")
-"""SQL functions that call any method of the JVM: with them a query could do anything."""
+"""SQL functions that call arbitrary JVM methods."""
 
 
 class SnapshotGoneError(AnabranchError):
@@ -30,10 +30,10 @@ class SnapshotGoneError(AnabranchError):
 
 
 def own_session(spark: SparkSession, catalog: str) -> SparkSession:
-    """A session that sees the table as it is now and in which nothing of the caller's changes a result.
+    """A session with the table's current metadata and without the caller's views and settings.
 
-    Its catalogs are opened again (the caller's may remember the table from before the staging branch was made),
-    and its views and settings are its own: an hour is an hour of UTC, and an overflow is an error.
+    Its catalogs are opened again (the caller's may have cached the table from before the staging branch was created).
+    Its time zone is UTC, and an overflow is an error.
     """
     own = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     own.conf.set("spark.sql.session.timeZone", "UTC")
@@ -41,7 +41,7 @@ def own_session(spark: SparkSession, catalog: str) -> SparkSession:
     state, jvm = own._jsparkSession.sessionState(), _jvm(own)
     for name in _REACHING_OUT:
         state.functionRegistry().dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
-    # Spark opens a catalog with the settings of whichever session the thread used last, unless it is open already.
+    # Spark opens a catalog with the settings of the thread's last session, unless it is open already.
     before = own.catalog.currentCatalog()
     for name in (catalog, before):
         own.sql(f"USE `{name}`")
@@ -50,7 +50,7 @@ def own_session(spark: SparkSession, catalog: str) -> SparkSession:
 
 @dataclass(frozen=True)
 class TableReader:
-    """One table in one catalog, and what of it a plan replaces."""
+    """One table, and the part that a plan replaces."""
 
     session: SparkSession
     catalog: str
@@ -62,7 +62,7 @@ class TableReader:
         return ".".join(f"`{part}`" for part in (self.catalog, *self.table.split(".")))
 
     def iceberg(self) -> Any:
-        """The table in the format's own API."""
+        """The table in Iceberg's Java API."""
         loader = _jvm(self.session).org.apache.iceberg.spark.Spark3Util
         return loader.loadIcebergTable(self.session._jsparkSession, self.name)
 
@@ -88,7 +88,7 @@ class TableReader:
         return frame.where(self.within(frame, self.partitions.first, self.partitions.after))
 
     def within(self, frame: DataFrame, first: int, after: int) -> SparkColumn:
-        """Whether a row lies in partitions [first, after). Compared with constants, so that files are skipped."""
+        """Whether a row is in partitions [first, after). Compares with constants, so that Spark skips files."""
         if self.partitions.axis is None:
             return sf.lit(True)
         grain, time = self.partitions.axis.grain, named(self.partitions.axis.column)
@@ -97,9 +97,9 @@ class TableReader:
         return (time >= start) & (time < end)
 
     def bucket(self) -> SparkColumn:
-        """The number of a row's partition, counted by the table format itself.
+        """The number of a row's partition, computed by Iceberg.
 
-        Where the whole table is replaced, a row may have no time: it counts with those of 1970.
+        Where the whole table is replaced, a row may have no time: it is counted in 1970.
         """
         axis = self.partitions.axis
         return sf.lit(0) if axis is None else sf.coalesce(self._number(axis), sf.lit(0))
@@ -109,7 +109,7 @@ class TableReader:
         return sf.expr(f"unix_date({call})" if axis.grain is Grain.DAY else call)
 
     def columns(self, snapshot: Head | None = None) -> tuple[Column, ...]:
-        """The columns as of a snapshot, or as they are now."""
+        """The columns of a snapshot, or the current ones."""
         table = self.iceberg()
         schema = table.schema()
         if snapshot is not None and table.snapshot(snapshot_of(snapshot)).schemaId() is not None:
@@ -122,7 +122,7 @@ class TableReader:
         return None if value is None else str(value)
 
     def axis_fields(self, axis: TimeAxis) -> list[str]:
-        """The names of the partition fields along the time axis, under whatever partitioning."""
+        """The names of the partition fields on the time axis, of all partition specs."""
         table = self.iceberg()
         source = table.schema().findField(axis.column).fieldId()
         names = []
@@ -134,12 +134,12 @@ class TableReader:
 
 
 def find(name: str, columns: Sequence[str]) -> str | None:
-    """The column that SQL would mean by this name: case is ignored."""
+    """The column with this name, ignoring case as SQL does."""
     return next((column for column in columns if column.lower() == name.lower()), None)
 
 
 def reason(error: Exception) -> str:
-    """Why Spark refused, in its own words, without a stack."""
+    """Spark's reason for the refusal, without a stack."""
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     return text.split("\n\nJVM stacktrace")[0].split("\n\tat ")[0].strip()[:2000]
 

@@ -1,1 +1,1 @@
-"""Windowed pipelines: windows computed whole, or as the live stream did."""
+"""Windowed pipelines: windows computed from all events, or by live's batches."""

@@ -1,4 +1,4 @@
-"""The state of two checkpoints of a stream, compared by key through Spark's own reader of state."""
+"""Compares the state of two checkpoints of a stream by key, with Spark's state data source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UTC = {"timeZone": "UTC"}
 
 
 def compare_states(spark: SparkSession, a: Held, b: Held) -> StateComparison:
-    """Every store that either has. One that the other lacks has all its keys on one side."""
+    """Every store of either checkpoint. A missing store counts as empty."""
     stores = sorted({*_stores(spark, a.path), *_stores(spark, b.path)})
     return StateComparison(a, b, tuple(_compare(spark, a, b, *store) for store in stores))
 
@@ -47,7 +47,7 @@ def _compare(spark: SparkSession, a: Held, b: Held, operator: int, store: str) -
 
 
 def _state(spark: SparkSession, held: Held, operator: int, store: str) -> DataFrame:
-    """Key and value as JSON text, which also compares what two versions of a transform keep."""
+    """Key and value as JSON text, which is comparable between two versions of a transform."""
     if (operator, store) not in _stores(spark, held.path):
         return spark.createDataFrame([], "key string, value string")
     state = (

@@ -47,7 +47,7 @@ class OtherStateError(AnabranchError):
 
 @dataclass(frozen=True)
 class _OwnRecords:
-    """What the slice's own offsets hold, by partition."""
+    """The records at the slice's offsets, by partition."""
 
     counts: PartitionCounts
     dropped: Mapping[int, int]
@@ -56,17 +56,18 @@ class _OwnRecords:
 
 @dataclass(frozen=True)
 class StreamWriter:
-    """A slice is in the table or not, and the stream's state follows: behind by a batch, it is run again unwritten.
+    """The table is the authority on which slices are done. If the stream's state is a batch behind it, the batch is run
+    again without writing.
 
-    The stream gives rows and no records, so the slice's records are read once more by their offsets: to set aside the
-    bad ones, and to account for each.
+    The stream returns rows and no records, so the slice's records are read again by their offsets, to quarantine the
+    bad ones and to account for each.
     """
 
     steps: SliceSteps
     stream: RunFolder
 
     def records_to_read(self, slice_: Slice) -> int:
-        """By the stream, and once more for the ledger."""
+        """Read by the stream, and again for the ledger."""
         return 2 * slice_.width
 
     def write(self, slice_: Slice, staging: Staging, read: ReadSlice) -> SliceDone:
@@ -105,7 +106,7 @@ class StreamWriter:
             )
 
     def _late_before(self, slice_: Slice) -> int:
-        """What the slice drops: events of windows that were closed before it."""
+        """The events that the slice drops: those of windows that were closed before it."""
         number, start = self._number(slice_), self.stream.start
         return self._closes(self.steps.job.plan.slices[number - 1]) if number else start.watermark
 
@@ -115,7 +116,7 @@ class StreamWriter:
         return slice_.closes
 
     def _stage(self, batch: DataFrame, slice_: Slice, staging: Staging, own: _OwnRecords) -> SliceDone:
-        """The rows of the range, in one commit with the ledger. All of the batch is computed, for its state."""
+        """Commit the rows of the range with the ledger. The whole batch is computed, for its state."""
         steps, job = self.steps, self.steps.job
         with persisted(batch) as computed, job.transform.attribute_transform_errors():
             rows = computed.where(starts_within(job.partitions))
@@ -140,7 +141,7 @@ class StreamWriter:
 
     @contextmanager
     def _same_state(self, slice_: Slice) -> Iterator[None]:
-        """Raise OtherStateError where Spark refuses the checkpoint's state for the transform as it is now."""
+        """Raise OtherStateError if Spark refuses the checkpoint's state for the current transform."""
         try:
             yield
         except Exception as error:
@@ -157,5 +158,5 @@ class StreamWriter:
 
 
 def _discard(batch: DataFrame) -> None:
-    """Its rows are in the table: run only for the state that it leaves."""
+    """Run a batch whose rows are in the table already, only for its state."""
     batch.write.format("noop").mode("append").save()

@@ -1,4 +1,4 @@
-"""Writes a slice of windows: every event they are made of is read, the windows are computed whole, in one commit."""
+"""Writes a slice of windows: reads all of their events, computes them completely, and makes one commit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SessionTooLongError(AnabranchError):
 
 @dataclass(frozen=True)
 class WindowLedger:
-    """The ledger of a slice whose events become windows: in it the slice answers for its own offsets only."""
+    """The ledger of a slice of windows, which accounts for the slice's own offsets only."""
 
     steps: SliceSteps
 
@@ -56,7 +56,7 @@ class WindowLedger:
         late: LateEvents,
         dropped: Mapping[int, int] = NONE_DROPPED,
     ) -> SliceLedger:
-        """`dropped`: events in the range, by partition, that came too late for all of their windows."""
+        """`dropped`: events in the range, by partition, that were late for all of their windows."""
         gaps, scanned = self.steps.accounting.explain_gaps(slice_, read)
         first = min(slice_.offsets)
         accounts = {
@@ -67,7 +67,7 @@ class WindowLedger:
                 out_of_range=read.get(partition, {}).get("out_of_range", 0),
                 quarantined=read.get(partition, {}).get("bad", 0),
                 windowed=read.get(partition, {}).get("in_range", 0) - dropped.get(partition, 0),
-                # A window has events of several partitions: its rows are put down to the slice's first one.
+                # A window has events of several partitions: its rows are accounted to the slice's first one.
                 rows=rows if partition == first else 0,
                 gap=gaps.get(partition, NO_GAP),
             )
@@ -79,7 +79,7 @@ class WindowLedger:
 
 @dataclass(frozen=True)
 class WindowWriter:
-    """The slice's windows are computed from all that it reads; the ledger is of its own offsets."""
+    """Computes the slice's windows from all records that it reads; the ledger has its own offsets only."""
 
     steps: SliceSteps
 
@@ -97,8 +97,8 @@ class WindowWriter:
             reach("slice.write.before")
             steps.progress.enter(slice_, SlicePhase.WRITE)
             with persisted(self._windows(decoded, window, partitions)) as computed:
-                # Only now, on persisted windows: Spark would push this filter below the aggregation, where an event is
-                # a session of its own, and cut off the beginnings of sessions that reach into the slice.
+                # On persisted windows: otherwise Spark would push this filter below the aggregation, where each event
+                # is a session, and cut off sessions that begin before the slice.
                 rows = computed.where(starts_within(partitions))
                 require_windows(rows, window, partitions.axis.column, UNSTAGED)
                 self._require_ended(rows, window, partitions)
@@ -114,7 +114,7 @@ class WindowWriter:
         return window, PartitionRange(self.steps.job.partitions.axis, *slice_.windows)
 
     def _windows(self, decoded: DataFrame, window: EventWindow, partitions: PartitionRange) -> DataFrame:
-        """The rows of all windows that the events are in. Those that begin outside the slice may lack events."""
+        """The rows of all windows of these events. Windows that begin outside the slice may be incomplete."""
         job, wanted = self.steps.job, events_needed(window, partitions)
         events = events_of(decoded).where(
             (F.col(EVENT_TIME) >= F.lit(wanted.start)) & (F.col(EVENT_TIME) < F.lit(wanted.end))
@@ -122,7 +122,7 @@ class WindowWriter:
         return align(job.transform(events), job.columns, keep=tuple(ORIGIN), origin=ORIGIN)
 
     def _require_ended(self, rows: DataFrame, window: EventWindow, partitions: PartitionRange) -> None:
-        """Raise SessionTooLongError for a session that reaches the end of what was read: it may go on behind it."""
+        """Raise SessionTooLongError for a session that reaches the end of the events read: it may be incomplete."""
         if window.size is not None:
             return
         limit = events_needed(window, partitions).end
@@ -137,7 +137,7 @@ class WindowWriter:
             )
 
     def _late(self, own: DataFrame, window: EventWindow) -> LateEvents:
-        """Of the slice's own events, those that live left out of a window of the range."""
+        """The slice's own events that live dropped from a window of the range."""
         job = self.steps.job
         start, inside = start_within(window, *micros(job.partitions))
         table = job.catalog.open().load_table(job.plan.target.table)
@@ -156,7 +156,7 @@ class WindowWriter:
 
 
 def late_events(events: DataFrame, late: Column, untold: int) -> LateEvents:
-    """Those that are late, counted and the first of them by name; each has live's watermark as `late_before`."""
+    """The late events: their number and the first of them. Each has live's watermark as `late_before`."""
     count = events.where(late).count()
     if not count:
         return LateEvents(0, untold)

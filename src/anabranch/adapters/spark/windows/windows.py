@@ -1,4 +1,4 @@
-"""Windows on Spark: which ones an event is in, and whether a transform's rows are of those that were declared."""
+"""Windows on Spark: the windows of an event, and the check that a transform's rows have the declared windows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class WindowError(AnabranchError):
-    """A row is not of the window that its pipeline declares."""
+    """A row's window differs from the pipeline's declaration."""
 
     code = "transform.window"
     exit_code = ExitCode.REFUSED
 
 
 def window_column(window: EventWindow) -> Column:
-    """What to group by. Its start and end are those that live and replay reckon with."""
+    """The grouping column. Live and replay use its start and end."""
     if window.kind == "session":
         column = F.session_window(EVENT_TIME, _text(window.gap))
     elif window.slide is not None:
@@ -35,7 +35,7 @@ def window_column(window: EventWindow) -> Column:
 
 
 def first_start(window: EventWindow) -> Column:
-    """The start (µs) of the earliest window that an event is in; of a session, as if it stood alone."""
+    """The start (µs) of the earliest window of an event; for sessions, of a session with only this event."""
     at = F.unix_micros(EVENT_TIME)
     if window.size is None:
         return at
@@ -46,20 +46,20 @@ def first_start(window: EventWindow) -> Column:
 
 
 def last_start(window: EventWindow) -> Column:
-    """The start (µs) of the latest window that an event is in."""
+    """The start (µs) of the latest window of an event."""
     at = F.unix_micros(EVENT_TIME)
     return at if window.size is None else at - F.pmod(at, F.lit(window.step // _MICROSECOND))
 
 
 def length(window: EventWindow) -> int:
-    """How long (µs) a window is; of a session, at least."""
+    """The length (µs) of a window; for sessions, the minimum."""
     return (window.size or window.gap or timedelta()) // _MICROSECOND
 
 
 def start_within(window: EventWindow, start: int, after: int) -> tuple[Column, Column]:
     """The start (µs) of the event's earliest window that begins in [start, after), and whether there is one.
 
-    The start of a session is unknown before it is aggregated: any event that may be part of one counts.
+    The start of a session is unknown before aggregation: any event that may be part of one is included.
     """
     if window.size is None:
         at = F.unix_micros(EVENT_TIME)
@@ -76,14 +76,14 @@ def last_start_within(window: EventWindow, after: int) -> Column:
 
 
 def is_late(window: EventWindow, late_before: int) -> Column:
-    """Whether live, whose watermark (ms) was so far, dropped the event from one of its windows at least."""
+    """Whether live, at this watermark (ms), dropped the event from at least one window."""
     return first_start(window) + length(window) <= F.lit(late_before * 1000)
 
 
 def require_windows(rows: DataFrame, window: EventWindow, axis: str, state: str) -> None:
     """Raise WindowError for a row whose window is not as declared: a replay would read its events at the wrong offsets.
 
-    Everything is computed for it, so that keeping the rows first costs nothing more.
+    It computes all rows, so persist them first.
     """
     start, end = F.unix_micros(f"{WINDOW}.start"), F.unix_micros(f"{WINDOW}.end")
     size = F.lit(length(window))

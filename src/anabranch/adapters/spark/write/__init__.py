@@ -1,1 +1,1 @@
-"""Rows and ledger of a slice into staging, in one commit."""
+"""Commits rows and ledger of a slice to staging."""

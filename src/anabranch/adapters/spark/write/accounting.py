@@ -21,7 +21,7 @@ from anabranch.replay.slice_ledger import SliceLedger
 
 PartitionCounts = Mapping[int, Mapping[str, int]]
 CountFates = Callable[[Mapping[str, int], Mapping[str, int]], Fates]
-"""From what was read of a partition, and what was made of it."""
+"""The account of a partition, from its records and rows."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class SliceAccounting:
         return SliceLedger(bytes_read + scanned, accounts)
 
     def explain_gaps(self, slice_: Slice, read: PartitionCounts) -> tuple[Mapping[int, Gap], int]:
-        """What the offsets without a record are, by partition, and how many bytes were read to know it."""
+        """The offsets without a record by partition and fate, and the bytes read to explain them."""
         counted = {partition: _records(read.get(partition, {})) for partition in slice_.offsets}
-        # The scan reads from the same brokers, so it passes the same meter.
+        # The scan reads from the same brokers, so it is metered too.
         pace = ScanPace(fetched=lambda size: self.source.count_read(slice_, 0, size))
         job = self.job
         return SliceGaps(job.kafka, job.client_id, job.plan.source, job.run_id, pace).explain(slice_, counted)
@@ -70,7 +70,7 @@ class SliceAccounting:
 
 
 def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int]]:
-    """By partition: bytes read, and how many records are bad, tombstones, in range, and not."""
+    """By partition: bytes read, and the numbers of bad records, tombstones, and events inside and outside the range."""
     good = F.col(REASON).isNull() & ~F.col(TOMBSTONE)
     counts = decoded.groupBy("_partition").agg(
         F.sum(BYTES).alias("bytes"),
@@ -83,7 +83,7 @@ def read_counts(decoded: DataFrame, in_range: Column) -> dict[int, dict[str, int
 
 
 def row_counts(rows: DataFrame) -> dict[int, dict[str, int]]:
-    """By partition: rows, and how many different events they come from."""
+    """By partition: rows, and the number of distinct events that gave them."""
     counts = rows.groupBy("_partition").agg(F.count("*").alias("rows"), F.count_distinct("_offset").alias("events"))
     return {row["_partition"]: row.asDict() for row in counts.collect()}
 
@@ -93,13 +93,13 @@ def total(kind: str, counts: PartitionCounts) -> int:
 
 
 def append_fates(read: Mapping[str, int], rows: Mapping[str, int]) -> Fates:
-    """Of events that each become rows of their own. A tombstone becomes none."""
+    """The account of events that each give rows. A tombstone gives none."""
     output = rows.get("events", 0)
     return Fates(output, read.get("in_range", 0) - output + read.get("tombstones", 0), 0)
 
 
 def _records(read: Mapping[str, int]) -> int:
-    """How many records were counted, of whatever kind."""
+    """Number of counted records of all kinds."""
     return sum(read.get(kind, 0) for kind in ("bad", "tombstones", "in_range", "out_of_range"))
 
 

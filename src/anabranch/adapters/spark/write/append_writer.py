@@ -1,4 +1,4 @@
-"""Writes a slice of a table that only grows by Spark's DataFrame writer, whatever the transform makes of an event."""
+"""Writes a slice of an append-only table with Spark's DataFrame writer, for any transform."""
 
 from __future__ import annotations
 

@@ -26,11 +26,10 @@ def compose_slice_writer(
     native: bool = True,
     notice: Callable[[str], object] = lambda _: None,
 ) -> SliceWriter:
-    """The writer for the job's plan. Rows and ledger don't depend on `native`, which chooses our own Java code.
+    """The writer for the job's plan. Rows and ledger don't depend on `native`, which selects the native writer.
 
-    `stream` returns the checkpoint of a run that replays as a stream, and is called for such a plan only. `notice` is
-    called once, with a line for the user, where native code is wanted and does not fit the versions of Spark, Iceberg
-    and Parquet that are running.
+    `stream` returns the checkpoint of a stream-faithful run, and is called only for one. `notice` is called once, with
+    a line for the user, if native code is enabled and was built for other versions of Spark, Iceberg or Parquet.
     """
     mismatch = version_mismatch(running_versions(job.spark)) if native else None
     if mismatch is not None:

@@ -1,4 +1,4 @@
-"""What all slices of one run have in common: where they are read, by which code they are made, where they go."""
+"""The properties that all slices of a run share: source, transform and target."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class SliceJob:
     transform: LoadedTransform
     run_id: str
     control: bool = False
-    """Whether it replays the control, whose bad records are set aside by the corrected code's replay alone."""
+    """Whether it replays the control, whose bad records are quarantined only by the corrected code's replay."""
     set_aside: bool = True
-    """Whether bad records go to quarantine; else they are only counted."""
+    """Whether bad records are quarantined; otherwise they are only counted."""
 
     @property
     def client_id(self) -> str:
-        """Quotas and the broker's logs know the replay by this name."""
+        """Broker quotas and logs identify the replay by this name."""
         return f"{REPLAY_PREFIX}-{self.run_id}"
 
     @property
@@ -43,7 +43,7 @@ class SliceJob:
 
     @property
     def columns(self) -> StructType:
-        """The target's, as they are now."""
+        """The target's current columns."""
         return self.spark.table(self.table).schema
 
     @property
@@ -55,5 +55,5 @@ class SliceJob:
         return partitions
 
     def branch(self, staging: Staging) -> str:
-        """The staging branch, as Spark's SQL names it."""
+        """The name of the staging branch in Spark's SQL."""
         return f"{self.table}.`branch_{staging.name}`"

@@ -1,4 +1,4 @@
-"""The partitioning of a new table as Spark's DDL says it, checked against the table's columns before it is created."""
+"""The partitioning of a new table in Spark's DDL, checked against the columns before the table is created."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _KINDS: dict[str, tuple[type[DataType], ...]] = {
     "truncate": _CUT,
     **dict.fromkeys(("hour", "day", "month", "year"), _MOMENTS),
 }
-"""What Iceberg takes. Of dates it would take days too, but a range of time has no hours to compare them with."""
+"""Types that each transform accepts. Days of a date can't be compared with a range of time."""
 
 
 def partition_clause(columns: StructType, fields: PartitionFields, event_time: str) -> str:
-    """PARTITIONED BY (…), or nothing. Raises where a column is missing or of a type that Iceberg does not take.
+    """PARTITIONED BY (…), or an empty text. Raises if a column is missing or has an unsupported type.
 
-    `event_time` is the name by which the time column is known, where a field names none.
+    `event_time` is the time column of a field that names none.
     """
     if not fields:
         return ""

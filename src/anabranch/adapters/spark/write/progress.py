@@ -1,4 +1,4 @@
-"""How far each slice is, for other threads to ask."""
+"""The progress of each slice. Thread-safe."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ProgressTracker:
         self._phases[slice_.id] = phase
 
     def report(self, slice_: Slice, *, read: int, planned: int, bytes_read: int) -> SliceProgress:
-        """`planned` records are the most that can be read: a second attempt reads some of them again."""
+        """`planned` is the maximum of `read`: a second attempt reads some records again."""
         read = min(planned, read)
         phase = self._phases.get(slice_.id, SlicePhase.READ)
         if phase is SlicePhase.READ and read == planned:
-            phase = SlicePhase.WRITE  # one pass reads and writes at once: what is left of it is writing
+            phase = SlicePhase.WRITE  # one pass reads and writes; after all is read only writing remains
         return SliceProgress(phase, read, planned, bytes_read)

@@ -30,14 +30,14 @@ class QuarantineFullError(AnabranchError):
 
 @dataclass(frozen=True)
 class Batch:
-    """Bad records that are set aside in one commit. `id` is looked up first, so a retry writes nothing."""
+    """Bad records that are quarantined in one commit. `id` is looked up first, so a retry writes nothing."""
 
     id: str
     slice: str
     run: str | None
     """None for live."""
     total: str
-    """Slices that begin so count together under the cap; of a run, all of them."""
+    """Prefix of the slices that count together towards the cap; of a run, all slices."""
 
 
 def quarantine_table(target: str) -> str:
@@ -45,7 +45,7 @@ def quarantine_table(target: str) -> str:
 
 
 class QuarantineTable:
-    """One pipeline's quarantine. Written before the rows of the same records, so that none is ever lost."""
+    """One pipeline's quarantine. Written before the rows of the same batch or slice, so that no bad record is lost."""
 
     def __init__(self, catalog: IcebergCatalog, pipeline: Pipeline) -> None:
         self._catalog = catalog
@@ -56,15 +56,15 @@ class QuarantineTable:
     def prepare(self, spark: SparkSession) -> None:
         """Create the table if it does not exist."""
         ensure_namespace(spark, self._catalog, self.table.split(".")[0])
-        # Format 2 as the target's, and few files: nothing here is ever replaced by partition.
+        # Format 2 like the target. Not partitioned: no partition of it is ever replaced.
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self._path} ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version'='2')"
         )
 
     def set_aside(self, bad: DataFrame, batch: Batch, count: int | None = None) -> int:
-        """Write the bad records unless a batch of this id is there, and return how many they are.
+        """Write the bad records unless a batch with this id exists, and return their number.
 
-        More than the cap, together with those of before, is an error before anything is written.
+        Raises QuarantineFullError, with nothing written, if the total exceeds the cap.
         """
         count = bad.count() if count is None else count
         if count == 0 or self._target.find_commit(batch.id) is not None:
@@ -93,7 +93,7 @@ class QuarantineTable:
         return f"`{self._catalog.name}`.`{database}`.`{table}`"
 
     def _count(self, spark: SparkSession, batch: Batch) -> int:
-        """How many are set aside already of the same run or query."""
+        """Number of records quarantined before by the same run or query."""
         records = spark.table(self._path).where(F.col("pipeline") == self._pipeline)
         of_run = F.col("run").isNull() if batch.run is None else F.col("run") == batch.run
         return records.where(of_run & F.col("slice").startswith(batch.total)).count()
@@ -114,7 +114,7 @@ class QuarantineTable:
 
 @dataclass(frozen=True)
 class SliceQuarantine:
-    """Sets the bad records of a run's slices aside, or only lets them be counted."""
+    """Quarantines the bad records of a run's slices, or only counts them."""
 
     spark: SparkSession
     catalog: IcebergCatalog
@@ -123,11 +123,11 @@ class SliceQuarantine:
     enabled: bool
 
     def takes(self, bad: int) -> bool:
-        """Whether `set_aside` writes anything for so many bad records."""
+        """Whether `set_aside` writes anything for this number of bad records."""
         return bool(bad) and self.enabled
 
     def set_aside(self, slice_: Slice, bad: DataFrame, count: int) -> None:
-        """Idempotent for a slice: a retry finds its batch there. QuarantineFullError above the pipeline's cap."""
+        """Idempotent per slice: a retry finds its batch. Raises QuarantineFullError above the pipeline's cap."""
         if self.takes(count):
             table = QuarantineTable(self.catalog, self.pipeline)
             table.prepare(self.spark)

@@ -1,4 +1,4 @@
-"""A slice writer whose errors name the exit of Spark's JVM, where that is their cause."""
+"""A slice writer whose errors report the exit of Spark's JVM, if that is their cause."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReportingWriter:
             self.writer.await_read(slice_)
 
     def discard_prefetched(self) -> None:
-        """With the JVM dead there is nothing left to discard, and the error that reports it is on its way."""
+        """With the JVM dead there is nothing to discard, and its error is reported already."""
         if is_dead():
             with suppress(Exception):
                 self.writer.discard_prefetched()

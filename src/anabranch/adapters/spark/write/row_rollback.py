@@ -1,4 +1,4 @@
-"""Rollback by rows, for when the promoted files were compacted: live's later rows as files of their own."""
+"""Rollback by rows, if the promoted files were compacted: writes live's later rows to separate files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class RowsGoneError(AnabranchError):
 
 @dataclass(frozen=True)
 class LaterRowsOfRange:
-    """The rows that live added to a range: those it has now less those it had after the promotion, as multisets."""
+    """The rows that live added to a range: the current rows minus those after the promotion, as multisets."""
 
     spark: SparkSession
     catalog: IcebergCatalog
     table: str
 
     def write(self, staging: Staging, scratch: Scratch) -> None:
-        """Raises RowsGoneError if promoted rows were changed or deleted: live's can then not be distinguished."""
+        """Raises RowsGoneError if promoted rows were changed or deleted: live's rows are then unknown."""
         with jvm_death_reported("Production is as it was before this command.", f"anabranch rollback {staging.run}"):
             self._write(staging, scratch)
 

@@ -1,4 +1,4 @@
-"""The one commit of a slice to its staging branch: rows and ledger at once, looked up where its answer was lost."""
+"""The commit of a slice to its staging branch, with rows and ledger; looked up if its response was lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SliceCommitter:
     progress: ProgressTracker
 
     def properties(self, slice_: Slice, staging: Staging, ledger: SliceLedger) -> dict[str, str]:
-        """What the snapshot's summary says: a resumed run and the validation read it from there."""
+        """The snapshot's summary, from which a resumed run and validation read progress and ledger."""
         return {
             props.RUN: self.job.run_id,
             props.EPOCH: str(staging.epoch),
@@ -41,7 +41,7 @@ class SliceCommitter:
         }
 
     def append(self, rows: DataFrame, slice_: Slice, staging: Staging, ledger: SliceLedger) -> Head:
-        """Append the rows by Spark's DataFrame writer; returns the snapshot."""
+        """Append the rows with Spark's DataFrame writer and return the snapshot."""
         properties = self.properties(slice_, staging, ledger)
         options = {**CLUSTERED, **{f"snapshot-property.{name}": value for name, value in properties.items()}}
         return self.perform(rows.writeTo(self.job.branch(staging)).options(**options).append, slice_, staging)
@@ -49,8 +49,8 @@ class SliceCommitter:
     def perform(self, commit: Callable[[], None], slice_: Slice, staging: Staging) -> Head:
         """Call `commit` once and return the snapshot that it made.
 
-        Where it raises, the branch is asked: the answer may have been lost after the commit was made. SliceFailedError
-        where it returned and the branch in use does not have the slice: another epoch has superseded this one.
+        If it raises, looks the slice up in the branch: the response may have been lost after the commit. Raises
+        SliceFailedError if it returned and the current branch lacks the slice: another epoch superseded this one.
         """
         self.begin(slice_)
         try:

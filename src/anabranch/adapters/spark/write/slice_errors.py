@@ -1,4 +1,4 @@
-"""Errors of a slice: Spark's, Kafka's and the table's with the slice's id, the user's transform's with their line."""
+"""Errors of a slice: those of Spark, Kafka and the table get the slice's id, those of the transform their line."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class SliceErrors:
 
     @contextmanager
     def attributed(self, slice_: Slice) -> Iterator[None]:
-        """Raise TransformFailedError for what the user's transform raises, SliceFailedError for all else of Spark's."""
+        """Raise TransformFailedError for errors of the user's transform, SliceFailedError for others of Spark."""
         try:
             with self.transform.attribute_transform_errors():
                 yield
         except TransformFailedError as error:
-            # Live may be fixed and go on. A plan is for one version of the code.
+            # Live continues after a fix; a plan is bound to one version of the code.
             fix = "plan again without a control" if self.control else "fix that line, plan again with the fixed code"
             raise TransformFailedError(
                 f"In the control's code {self.transform.digest[:12]}: {error.what}" if self.control else error.what,

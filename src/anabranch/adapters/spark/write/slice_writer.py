@@ -1,4 +1,4 @@
-"""A run's slice writer: the source reads a slice, a row writer makes its rows and commits them."""
+"""A run's slice writer: the source reads a slice, a row writer transforms and commits it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.replay.staging import Staging
 
 @dataclass(frozen=True)
 class SparkSliceWriter:
-    """Each slice is a query of its own, and nothing of it is read before `write`."""
+    """Each slice is a separate query, and reads nothing before `write`."""
 
     source: SliceSource
     writer: RowWriter
@@ -33,19 +33,19 @@ class SparkSliceWriter:
         )
 
     def prepare(self, slice_: Slice) -> None:
-        """Nothing is shared between slices."""
+        """No change: slices share nothing."""
 
     def prefetch(self, slice_: Slice) -> None:
-        """What the slice before has committed may be needed: nothing is read ahead."""
+        """No change: a slice may depend on the commit of the one before."""
 
     def await_read(self, slice_: Slice) -> None:
         """Nothing is read before `write`."""
 
     def discard_prefetched(self) -> None:
-        """Nothing was read ahead."""
+        """No change: nothing was prefetched."""
 
     def write(self, slice_: Slice, staging: Staging) -> SliceDone:
-        """Where Spark's reader fails on a record's timestamp, the slice is read again through the driver."""
+        """If Spark's reader fails on a record's timestamp, reads the slice again through the driver."""
         try:
             return self.writer.write(slice_, staging, self.source.read)
         except SliceFailedError as failed:

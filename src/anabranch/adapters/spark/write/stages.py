@@ -1,4 +1,4 @@
-"""Times the stages of a slice, each on top of the one before, to find the slowest. Writes nothing itself."""
+"""Times the stages of a slice, each added to the one before, to find the slowest. Writes nothing."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def time_stages(
     """Seconds of each stage, of a slice whose commit takes `commit`. `write` writes it, alone and after all reads here,
     and returns how long that took.
 
-    What a first read takes longer than a second one is the broker fetching from its disk; the second comes from its
-    memory, and is the network with the client. A difference smaller than the noise is reported as 0.
+    The first read includes the broker's disk; the second comes from its page cache and is network and client. The
+    difference is the broker's time. A difference smaller than the noise is reported as 0.
     """
     try:
         with job.transform.attribute_transform_errors():
@@ -87,7 +87,7 @@ def _rows(job: SliceJob, slice_: Slice, staging: Staging) -> DataFrame:
 
 
 def _timed(frame: DataFrame, clock: Callable[[], float]) -> float:
-    """Seconds to compute all columns of all rows, which are thrown away."""
+    """Seconds to compute all columns of all rows, which are discarded."""
     started = clock()
     frame.write.format("noop").mode("overwrite").save()
     return clock() - started

@@ -1,4 +1,4 @@
-"""The steps that writers of slices share, made once per run. Each writer puts them in its own order."""
+"""The steps that slice writers share, built once per run. Each writer has its own order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SliceSteps:
 
 @contextmanager
 def persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Computed once: what is counted and what is written must be the same rows, of one read of Kafka."""
+    """Computed once: the counted and the written rows must be the same, from one read of Kafka."""
     cached = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield cached

@@ -24,7 +24,7 @@ class RowOutsideError(AnabranchError):
 
 @dataclass(frozen=True)
 class RangeFilter:
-    """Which events and which rows are in the range that the plan replaces; all, where it replaces the whole table."""
+    """Filters for events and rows of the replaced range; all pass if the plan replaces the whole table."""
 
     partitions: TargetPart
 
@@ -37,7 +37,7 @@ class RangeFilter:
 
     @cached_property
     def row_in_range(self) -> Column:
-        """Whether a row's partition is in the range. A row without a time is in no partition of it."""
+        """Whether a row's partition is in the range. A row without a time is outside."""
         if not isinstance(self.partitions, PartitionRange):
             return F.lit(True)
         time = F.col(f"`{self.partitions.axis.column}`")
@@ -45,8 +45,8 @@ class RangeFilter:
         return F.coalesce(inside, F.lit(False))
 
     def require_in_range(self, slice_: Slice, rows: DataFrame) -> None:
-        """Raise RowOutsideError for a row outside: it would land in a partition that is not replaced, next to the row
-        that live wrote for the same event."""
+        """Raise RowOutsideError for a row outside: it would be added to a partition that is not replaced, beside the
+        row that live wrote for the same event."""
         if not isinstance(self.partitions, PartitionRange):
             return
         column = self.partitions.axis.column

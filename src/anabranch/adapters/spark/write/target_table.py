@@ -1,4 +1,4 @@
-"""The target table as Spark sees it: its columns, and its creation if it does not exist."""
+"""The target table in Spark: its columns, and its creation."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ KAFKA_COLUMNS = (
 
 PROPERTIES = {
     "format-version": "2",
-    # One writer for each hour and batch: a few files an hour and batch instead of one for every Kafka partition.
-    # Promotion and rollback move files, so their time goes with the number of files; the shuffle costs less.
+    # One writer per hour and batch: few files per hour and batch instead of one per Kafka partition.
+    # Promotion and rollback move files, so their time grows with the number of files; the shuffle costs less.
     "write.distribution-mode": "hash",
     **TABLE_PROPERTY,
-    # Live, promotions and compaction commit beside each other. An append loses nothing by being tried again.
+    # Live, promotions and compaction commit concurrently. An append is safe to retry.
     "commit.retry.num-retries": "20",
-    # Live commits often; without this every commit would leave a metadata file behind for ever.
+    # Live commits often; without this every commit would leave a metadata file.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
 }
 
 
 def empty_events(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
-    """No events, with the columns that a transform sees."""
+    """An empty DataFrame with the columns that a transform sees."""
     return events_of(decode(spark.createDataFrame([], KAFKA_COLUMNS), spec))
 
 
@@ -59,11 +59,11 @@ def ensure_target(
     transform: LoadedTransform,
     density: Callable[[], Density | None] = lambda: None,
 ) -> StructType:
-    """The target's columns, which the transform's output must fit; the table is made from the output if missing.
+    """The target's columns, which the transform's output must fit; creates a missing table from the output.
 
     Called before the first record is read, so that a transform that does not fit costs nothing. `density` is called
-    only for a table that is created and whose pipeline names no partitioning. Raises for a table that is
-    partitioned otherwise than its pipeline says.
+    only for a table that is created and whose pipeline names no partitioning. Raises for a table whose
+    partitioning differs from the pipeline's.
     """
     name = spark_name(catalog, pipeline.spec.target.table)
     if pipeline.spec.pipeline_class in KEYED:
@@ -107,7 +107,7 @@ def _require_partitioning(catalog: IcebergCatalog, spec: PipelineSpec) -> None:
 def _ensure_keyed(
     spark: SparkSession, catalog: IcebergCatalog, pipeline: Pipeline, transform: LoadedTransform
 ) -> StructType:
-    """A new table is partitioned only if its pipeline says so: rows are matched by key, a backfill replaces all."""
+    """A new table is partitioned only if declared: rows are merged by key, and a backfill replaces all."""
     spec = pipeline.spec
     name = spark_name(catalog, spec.target.table)
     events = decode(spark.createDataFrame([], KAFKA_COLUMNS), spec)
@@ -124,9 +124,9 @@ def _ensure_keyed(
 
 
 def _bound_open_files(spark: SparkSession, catalog: IcebergCatalog, spec: PipelineSpec) -> None:
-    """Set the property that bounds a merge's open files on a partitioned table, unless its owner has chosen already.
+    """Set the property that bounds a merge's open files on a partitioned table, unless it is set already.
 
-    A merge takes no write options, so nothing but the table can say it.
+    A merge accepts no write options, so it must be a table property.
     """
     table = catalog.open().load_table(spec.target.table)
     missing = {name: value for name, value in TABLE_PROPERTY.items() if name not in table.properties}
