@@ -22,6 +22,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.embedded import EmbeddedCatalog
 from anabranch.adapters.iceberg.later_rows import Scratch
+from anabranch.adapters.iceberg.live_branch import pause_until
 from anabranch.adapters.iceberg.refs import head_of
 from anabranch.adapters.iceberg.replacement import Replacement
 from anabranch.adapters.iceberg.target import IcebergTarget
@@ -60,6 +61,7 @@ class IcebergKind:
         self.embedded.create()
         self.opened: list[Catalog] = []
         self.numbers = count(10_000)
+        self.lived: list[int] = []
         catalog = self.catalog()
         catalog.create_namespace("shop")
         catalog.create_table(TABLE, self.schema, partition_spec=self.spec)
@@ -129,10 +131,11 @@ class IcebergKind:
         self.table().append(self.arrow(rows), snapshot_properties=properties, branch=branch)
 
     def stage_slice(self, staging: Staging, slice_: Slice, ledger: SliceLedger) -> None:
-        row = self.row(next(self.numbers), inside=True, by=slice_.id)
         properties = {props.SLICE: slice_.id, props.EPOCH: str(staging.epoch)}
         properties |= {props.LEDGER: json.dumps(ledger.document()), props.OFFSETS: props.write_offsets(slice_.offsets)}
-        self.append([row], staging.name, **properties)
+        (first, end) = slice_.offsets[0]
+        rows = [self.row(number, inside=True, by="live") for number in self.lived if first <= number < end]
+        self.append(rows, staging.name, **properties)
 
     def stage_live(self, staging: Staging, commits: Iterable[Commit]) -> None:
         self.append(self._made_by(commits), staging.name)
@@ -140,6 +143,7 @@ class IcebergKind:
     def live(self, *, inside: bool = True, code: str | None = None) -> Rows:
         number = next(self.numbers)
         row = self.row(number, inside=inside, by="live")
+        self.lived.append(number)
         self.append(
             [row],
             **{
@@ -168,6 +172,9 @@ class IcebergKind:
     def expire(self) -> None:
         tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
         self.table().maintenance.expire_snapshots().older_than(tomorrow).commit()
+
+    def pause_requested(self) -> int:
+        return pause_until(self.table())
 
     def rows(self) -> Rows:
         return self.rows_at("main")

@@ -51,7 +51,7 @@ class TargetKind(Protocol):
     def stage_slice(self, staging: Staging, slice_: Slice, ledger: SliceLedger) -> None:
         """One commit to staging that carries slice, epoch, offsets and ledger, as the target's slice writer makes it.
 
-        It adds one row of the range.
+        It adds the rows of the range that live has written at the slice's offsets.
         """
 
     def stage_live(self, staging: Staging, commits: Iterable[Commit]) -> None:
@@ -71,6 +71,9 @@ class TargetKind(Protocol):
 
     def expire(self) -> None:
         """Remove every former version that nothing protects, however young."""
+
+    def pause_requested(self) -> int:
+        """Until when a promotion has requested that live pauses; 0: there is no request, or live never pauses."""
 
     def rows(self) -> Rows:
         """What a reader of production sees."""
