@@ -81,10 +81,11 @@ def continue_run(backfill: BackfillRun, output: Format) -> None:
     from anabranch.replay.staged import StoppedReplay
     from anabranch.runs.states import State
     from anabranch.validate.report import Verdict
+    from anabranch.validate.result import counted
 
     backfill = replace(backfill, say=say)
     twice = "" if backfill.plan.control is None else ", each by the corrected code and by the control"
-    say(f"Run {backfill.run_id}: {len(backfill.plan.slices)} slices into staging{twice}.")
+    say(f"Run {backfill.run_id}: {counted(len(backfill.plan.slices), 'slice')} into staging{twice}.")
     with backfill.lease() as lease:
         if backfill.run.state in (State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED):
             variants = 1 if backfill.plan.control is None else 2

@@ -94,6 +94,8 @@ def _show(status: LiveStatus, output: Format) -> None:
 
 
 def _table(status: LiveStatus, console: Console) -> None:
+    from anabranch.validate.result import counted
+
     shown = status.as_dict()
     rows: list[tuple[str, object]] = [("live", f"{status.pipeline}: {status.state.value}")]
     if status.pid is not None:
@@ -102,9 +104,8 @@ def _table(status: LiveStatus, console: Console) -> None:
         counts = f"{last['records']:,} records, {last['rows']:,} rows, {last['quarantined']:,} quarantined"
         rows.append(("last batch", f"{last['batch']}: {counts}, {last['seconds']:.1f} s"))
     if since := shown["since_start"]:
-        rows.append(
-            ("since start", f"{since['batches']:,} batches, {since['records']:,} records, {since['rows']:,} rows")
-        )
+        batches = counted(since["batches"], "batch", "batches")
+        rows.append(("since start", f"{batches}, {since['records']:,} records, {since['rows']:,} rows"))
         if since["late"]:
             rows.append(("late", f"{since['late']:,} events arrived after their window was written and are not in it"))
     if shown["records_per_second"] is not None:

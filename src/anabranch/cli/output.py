@@ -100,12 +100,14 @@ def print_facts(console: Console, pairs: Iterable[tuple[str, object]], *, indent
 def _cell(value: object) -> Text:
     from rich.text import Text
 
-    return value if isinstance(value, Text) else Text("" if value is None else str(value), overflow="fold")
+    return (
+        value if isinstance(value, Text) else Text("" if value is None else with_contract(str(value)), overflow="fold")
+    )
 
 
 def say(words: str) -> None:
-    """One line on stderr, as it is."""
-    stderr().print(words, markup=False)
+    """One line on stderr, with the contract's file for its placeholder."""
+    stderr().print(with_contract(words), markup=False)
 
 
 def say_next(command: str) -> None:

@@ -150,7 +150,9 @@ class Story:
             record = backfill.close(lease, now(), forfeit=FORFEIT_REASON)
         isolation = record["isolation"]
         self.narrator.say(
-            f"Consumer groups and ACLs of live unchanged: {isolation['holds']}." if isinstance(isolation, dict) else ""
+            f"Isolation certificate: {isolation['verdict']}. It compares consumer groups, their offsets and ACLs."
+            if isinstance(isolation, dict)
+            else ""
         )
         self.narrator.page(backfill.folder / "validation.html")
 

@@ -105,6 +105,7 @@ class Driver:
                 GroupProgress(self._client, pipeline.spec.consumer_group, topic.name) as group,
             ):
                 keeper = ProgressKeeper(self.layout.progress, group.commit, self.say, self.pace.interval_seconds)
+                keeper.begin()
                 zones = self._zones(topic)
                 writer = self._writer(session, transform, topic, keeper, zones)
                 query = self._start(session, topic, writer)

@@ -103,6 +103,10 @@ class ProgressKeeper:
         self._say = say
         self._progress = Progress(interval=interval)
 
+    def begin(self) -> None:
+        """Replace the progress of an earlier driver, whose counts are not of this one."""
+        save_progress(self._path, self._progress)
+
     def commit_group(self, position: Mapping[int, int]) -> None:
         error = self._commit(position)
         self._progress = replace(self._progress, group_error=error)

@@ -1,4 +1,4 @@
-"""Late events: those that live dropped because their window was written already, and that a replay takes in."""
+"""Late events: those that live dropped because their window was written already, and that a replay includes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LISTED = 20
-"""So many of a slice are listed; all are counted."""
+"""Maximum listed events per slice; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class LateEvent:
     offset: int
     event_time: str
     watermark: str
-    """How far live was when the event came."""
+    """Live's watermark when the event arrived."""
 
     def row(self) -> dict[str, Any]:
         return {
@@ -29,24 +29,26 @@ class LateEvent:
 
 @dataclass(frozen=True)
 class LateEvents:
-    """Of one slice, or of several together."""
+    """The late events of one slice, or of several."""
 
     count: int = 0
-    untold: int = 0
-    """Events whose live batch has left the table's history: nobody can say whether live dropped them."""
+    undecided: int = 0
+    """Events whose live batch has expired from the table's history: whether live dropped them is unknown."""
     first: tuple[LateEvent, ...] = ()
 
     def __add__(self, other: LateEvents) -> LateEvents:
-        return LateEvents(self.count + other.count, self.untold + other.untold, (*self.first, *other.first)[:LISTED])
+        return LateEvents(
+            self.count + other.count, self.undecided + other.undecided, (*self.first, *other.first)[:LISTED]
+        )
 
     def document(self) -> dict[str, Any]:
         first = [[each.partition, each.offset, each.event_time, each.watermark] for each in self.first]
-        return {"events": self.count, "untold": self.untold, "first": first}
+        return {"events": self.count, "undecided": self.undecided, "first": first}
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> LateEvents:
         """The reverse of `document`."""
-        return cls(document["events"], document["untold"], tuple(LateEvent(*each) for each in document["first"]))
+        return cls(document["events"], document["undecided"], tuple(LateEvent(*each) for each in document["first"]))
 
 
 NONE_LATE = LateEvents()

@@ -9,7 +9,7 @@ import pytest
 
 from anabranch.cli import pasteable
 from anabranch.cli.main import main
-from anabranch.cli.output import say_next
+from anabranch.cli.output import print_facts, say, say_next, stdout
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +67,11 @@ def test_an_error_names_the_command_with_the_options_of_the_one_that_failed(
     assert json.loads(capsys.readouterr().err)["error"]["command"] == f"anabranch check --project {tmp_path / 'shop'}"
     assert main(["live", "status", "nosuch"]) != 0, "the options of an earlier command are forgotten"
     assert str(tmp_path) not in capsys.readouterr().err
+
+
+def test_lines_and_tables_name_the_contract_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "turns green by: anabranch rehearse -f CONTRACT"
+    say(words)
+    assert capsys.readouterr().err == "turns green by: anabranch rehearse -f contracts/fix.yaml\n"
+    print_facts(stdout(), [("to fix", words)])
+    assert "anabranch rehearse -f contracts/fix.yaml" in capsys.readouterr().out

@@ -22,12 +22,12 @@ def check(evidence: CheckInput) -> Sequence[Result]:
         return (
             Result(NAME, CheckOutcome.PASSED, "events that live and the replay dropped are listed", found, _rows(late)),
         )
-    if late.untold:
-        found += f"; unknown for {counted(late.untold, 'event')}, because live's commits have expired"
+    if late.undecided:
+        found += f"; unknown for {counted(late.undecided, 'event')}, because live's commits have expired"
     return (
         Result(
             NAME,
-            CheckOutcome.WARNED if late.count or late.untold else CheckOutcome.PASSED,
+            CheckOutcome.WARNED if late.count or late.undecided else CheckOutcome.PASSED,
             "events that live dropped and the replay includes are listed",
             found,
             _rows(late),

@@ -102,7 +102,7 @@ class StreamWriter:
             return _OwnRecords(
                 counts,
                 {row["_partition"]: row["count"] for row in dropped},
-                late_events(events.withColumn("late_before", watermark), late, untold=0),
+                late_events(events.withColumn("late_before", watermark), late, undecided=0),
             )
 
     def _late_before(self, slice_: Slice) -> int:

@@ -152,20 +152,20 @@ class WindowWriter:
         at_batch = (F.col("p") == F.col("_partition")) & (offset >= since) & (offset < until)
         joined = events.join(F.broadcast(watermarks), at_batch, "left")
         late = start + F.lit(length(window)) <= F.col("late_before") * 1000
-        return late_events(joined, late, untold=joined.where(F.col("p").isNull()).count())
+        return late_events(joined, late, undecided=joined.where(F.col("p").isNull()).count())
 
 
-def late_events(events: DataFrame, late: Column, untold: int) -> LateEvents:
+def late_events(events: DataFrame, late: Column, undecided: int) -> LateEvents:
     """The late events: their number and the first of them. Each has live's watermark as `late_before`."""
     count = events.where(late).count()
     if not count:
-        return LateEvents(0, untold)
+        return LateEvents(0, undecided)
     watermark = F.timestamp_millis("late_before")
     shown = events.where(late).orderBy("_partition", "_offset").limit(LISTED)
     first = shown.select(
         "_partition", "_offset", F.date_format(EVENT_TIME, _ISO), F.date_format(watermark, _ISO)
     ).collect()
-    return LateEvents(count, untold, tuple(LateEvent(*row) for row in first))
+    return LateEvents(count, undecided, tuple(LateEvent(*row) for row in first))
 
 
 def starts_within(partitions: PartitionRange) -> Column:
