@@ -23,7 +23,7 @@ from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event, State
-from anabranch.validate.accepted import Validation, ValidationRejectedError, accepted_run
+from anabranch.validate.accepted import ValidationRejectedError, ValidationResult, accepted_run
 from anabranch.validate.measures import Checksum, Differences
 from anabranch.validate.report import Report
 from anabranch.validate.result import CheckOutcome, Result
@@ -107,11 +107,11 @@ class Promoter:
             lease.transition(Event.STAGE)
         return staged_run(lease, self.scene.kind.plan, self.scene.kind.target())
 
-    def validate(self, lease: RunLease, staged: StagedRun) -> Validation:
+    def validate(self, lease: RunLease, staged: StagedRun) -> ValidationResult:
         return validation(lease, staged, self.verdict)
 
 
-def validation(lease: RunLease, staged: StagedRun, outcome: CheckOutcome) -> Validation:
+def validation(lease: RunLease, staged: StagedRun, outcome: CheckOutcome) -> ValidationResult:
     """A verdict on record, as `ValidationRun` leaves it."""
     plan, head = staged.plan, staged.staging.head
     report = Report(
@@ -136,7 +136,7 @@ def validation(lease: RunLease, staged: StagedRun, outcome: CheckOutcome) -> Val
     details = {"staging": head, "verdict": report.verdict.value, "digest": "d"}
     lease.record_outcome(entry, Outcome.SUCCEEDED, details)
     lease.transition(Event.REJECT if outcome is CheckOutcome.FAILED else Event.ACCEPT, details)
-    return Validation.of(plan, report)
+    return ValidationResult.of(plan, report)
 
 
 @contextmanager

@@ -222,7 +222,7 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("storage-path", kept_for(timedelta(days=3)), GREEN, None, "until 2025-07-04T12:00:00Z"),
     ("storage-path", kept_for(30 * MINUTE), YELLOW, None, "leaves 30m"),
     ("storage-path", kept_for(timedelta()), RED, FAILED, "at any moment"),
-    ("storage-path", expiring_in(60 * MINUTE), GREEN, None, "kept"),
+    ("storage-path", expiring_in(60 * MINUTE), GREEN, None, "retained"),
     ("storage-path", expiring_in(MINUTE / 600), RED, FAILED, "before it is read"),
     ("storage-path", expiring_in(timedelta()), RED, FAILED, "at any moment"),
     ("storage-path", expiring_in(timedelta(), measured_path=False), RED, FAILED, "at any moment"),
