@@ -135,7 +135,9 @@ class RunProgress:
         if self._interrupted:
             raise KeyboardInterrupt
         self._interrupted = True
-        self._console.print("Pausing after the current slice. Ctrl-C again discards that slice.", markup=False)
+        self._console.print(
+            "Stopping after the current slice, or now if the run waits. Ctrl-C again discards that slice.", markup=False
+        )
 
     @contextmanager
     def shown(self, *, pausable: bool = True) -> Iterator[None]:

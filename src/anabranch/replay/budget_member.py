@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 
 from anabranch.errors import AnabranchError
-from anabranch.replay.allowance import Allowance
+from anabranch.replay.allowance import STANDSTILL, Allowance
 from anabranch.replay.budget_board import BudgetBoard, BudgetView, Heartbeat
 from anabranch.replay.budget_shares import Member
 from anabranch.runs.lease import SupersededError
@@ -20,8 +20,6 @@ BEAT_SECONDS = 1.0
 GRACE_SECONDS = 8.0
 """How long a share is used after the heartbeat that confirmed it was sent. Well below the time after which the database
 gives the share to others: by then this process has stopped reading."""
-CLOSED = 1
-"""Bytes per second of a slice in flight that may not read: a limit of 0 would mean none."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class BudgetMember:
             answer = self._answer()
             rate = answer.bytes_per_second
             everything = self._heartbeat.budget.bytes_per_second
-            self._used.append(everything if rate is None else 0 if rate == CLOSED else rate)
+            self._used.append(everything if rate is None else 0 if rate == STANDSTILL else rate)
             return answer
 
     def beat(self) -> None:
@@ -154,4 +152,4 @@ def share_words(own: Member, view: BudgetView) -> str:
 
 
 def _closed(reason: str) -> Allowance:
-    return Allowance("budget", reason, CLOSED, paused=True)
+    return Allowance("budget", reason, STANDSTILL, paused=True)

@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 import pytest
 
 from anabranch.errors import AnabranchError
+from anabranch.replay.allowance import STANDSTILL
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, BudgetView, Heartbeat
-from anabranch.replay.budget_member import CLOSED, GRACE_SECONDS, BudgetMember, Claim
+from anabranch.replay.budget_member import GRACE_SECONDS, BudgetMember, Claim
 from anabranch.replay.budget_shares import Budget, Member, divide
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
@@ -68,7 +69,7 @@ def scene() -> Scene:
 
 def test_before_the_first_heartbeat_nothing_is_read(scene: Scene) -> None:
     held = scene.member().allowance()
-    assert (held.paused, held.bytes_per_second) == (True, CLOSED)
+    assert (held.paused, held.bytes_per_second) == (True, STANDSTILL)
 
 
 def test_an_admitted_run_reads_at_its_share(scene: Scene) -> None:
@@ -83,7 +84,7 @@ def test_a_run_in_the_queue_reads_nothing_and_says_why(scene: Scene) -> None:
     second = scene.member("b")
     second.beat()
     waits = second.allowance()
-    assert (waits.paused, waits.bytes_per_second) == (True, CLOSED)
+    assert (waits.paused, waits.bytes_per_second) == (True, STANDSTILL)
     assert waits.reason == "1st of 1, waits for run a; 1 of 1 slots in use"
 
 
@@ -97,7 +98,7 @@ def test_a_silent_database_stops_the_reading_before_the_share_goes_to_others(sce
     assert member.allowance().bytes_per_second == 1000, "for a short time the last share holds"
     scene.time += 1
     stopped = member.allowance()
-    assert (stopped.paused, stopped.bytes_per_second) == (True, CLOSED)
+    assert (stopped.paused, stopped.bytes_per_second) == (True, STANDSTILL)
     assert "has not confirmed the share for 9 s" in stopped.reason
     assert HEARTBEAT_EXPIRES.total_seconds() >= 2 * GRACE_SECONDS, "by the time others have it, this one has stopped"
 
@@ -128,7 +129,7 @@ def test_after_an_exemption_nothing_is_read_until_a_share_is_granted(scene: Scen
     scene.board.silent = True
     with pytest.raises(SilentError):
         member.beat()
-    assert member.allowance().bytes_per_second == CLOSED
+    assert member.allowance().bytes_per_second == STANDSTILL
     scene.board.silent = False
     member.beat()
     assert scene.board.beats[-1].held == BUDGET.bytes_per_second, "what it read at before is still held"
