@@ -19,6 +19,7 @@ from anabranch.live.process import LivePipeline
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.pace_report import pace_document, pace_lines
 from anabranch.replay.replayer import ReplayEnd
+from anabranch.replay.staged import StagedRun, StoppedReplay
 from tests.fixtures.broker import eventually
 from tests.scenarios.backfills import JUNE, Onlooker, edit
 from tests.scenarios.shop import Shop, hours, order
@@ -28,12 +29,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long, pytest.mar
 PATIENCE = 240.0
 MINIMUM = 20_000
 GOVERNOR = (
-    f"governor: {{tick: 1s, minimumRate: {MINIMUM}, referenceRate: 400kB, lag: 4s, lagLimit: 8s, latencyRatio: 50.0, "
+    f"governor: {{tick: 1s, minimumRate: {MINIMUM}, referenceRate: 200kB, lag: 4s, lagLimit: 8s, latencyRatio: 50.0, "
     "batchRatio: 50.0, lostHold: 2s, lostMinimum: 4s, lostPause: 8s}\n      "
 )
 """Quick enough for a test. Latency and batches are left aside: on a busy machine they vary."""
 PACE = LivePace(0.5, 2_000)
 BURST = 40_000
+LASTING = 60_000
+"""The contract's rate, at which the replay does not end before the test."""
 
 
 @dataclass
@@ -42,14 +45,14 @@ class Replay:
 
     shop: Shop
     run_id: str
-    ended: list[ReplayEnd | Exception] = field(default_factory=list)
+    ended: list[StagedRun | StoppedReplay | Exception] = field(default_factory=list)
     watch: Onlooker = field(default_factory=Onlooker)
 
     def __call__(self) -> None:
         run = self.shop.again(self.run_id)
         try:
             with run.lease() as lease:
-                self.ended.append(run.replay(lease, self.watch))  # type: ignore[arg-type]
+                self.ended.append(run.replay(lease, self.watch))
         except Exception as error:  # the test shows it
             self.ended.append(error)
 
@@ -100,6 +103,7 @@ def steadily(shop: Shop) -> Iterator[None]:
 def live(new_shop: Callable[..., Shop]) -> Iterator[tuple[Shop, LivePipeline]]:
     shop = new_shop()
     edit(shop.project_context.folder / "anabranch.yaml", {"spark": f"{GOVERNOR}spark"})
+    edit(shop.contract, {'"range"': f'"budget": {{"bytesPerSecond": {LASTING}}}, "range"'})
     shop.produce(hours(range(2, 4), each=40_000))
     pipeline = LivePipeline(open_project(shop.project_context.folder, "dev"), "orders")
     pipeline.start(PACE, patience=PATIENCE)
@@ -147,6 +151,8 @@ def test_a_replay_yields_to_live_and_recovers_by_itself(live: tuple[Shop, LivePi
         finally:
             shop.store.writer.record_act(ControlRequest.CANCEL.value, actor="ann", run_id=replay.run_id)
             thread.join(PATIENCE)
-    assert replay.ended == [ReplayEnd.CANCELLED]
+    [stopped] = replay.ended
+    assert isinstance(stopped, StoppedReplay), stopped
+    assert stopped.end is ReplayEnd.CANCELLED
     changes = shop.store.reader.audit(run_id=replay.run_id, action="pace.changed")
     assert len(changes) > 5

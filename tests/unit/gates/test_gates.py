@@ -24,7 +24,7 @@ from tests.unit.gates.facts import (
     probes,
 )
 
-from anabranch.contract.backfill import RetentionTerms
+from anabranch.contract.backfill import RetentionTerms, Ungoverned
 from anabranch.contract.effects import Effect
 from anabranch.contract.pipeline import Live
 from anabranch.gates.checks.compatibility import Operation, Probe, ProbeOutcome
@@ -238,6 +238,13 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("capacity", rehearsed(live_lag_with=None), RED, UNKNOWN, "lag beside the replay was not measured"),
     ("capacity", both(pipeline(live=NO_LIMITS), rehearsed(live_lag_with=None)), RED, UNKNOWN, "not measured"),
     ("capacity", pipeline(live=NO_LIMITS), YELLOW, None, "sets no limit"),
+    (
+        "capacity",
+        contract(governor=Ungoverned(off="live is down")),
+        RED,
+        UNKNOWN,
+        "governor off, so that nothing slows",
+    ),
     ("capacity", measured("rehearsal", REHEARSAL, OLD), YELLOW, None, "expired"),
     ("capacity", unmeasured("impact"), YELLOW, None, "not measured in pairs"),
     ("capacity", measured("impact", NO_EFFECT, OLD), YELLOW, None, "not measured in pairs"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tests.unit.plan.world import JUNE, World, hourly
 
 from anabranch.cli.render_plan import completeness_of, facts_of, offsets_of
+from anabranch.contract.backfill import Ungoverned
 from anabranch.plan.offsets.completeness import Proof
 from anabranch.plan.offsets.zone_spans import HOUR, ZoneSpan
 from anabranch.plan.offsets.zones import PartitionZones, Zone, ZoneMap
@@ -54,6 +55,16 @@ def test_the_plan_reads_what_the_map_proves_and_says_so(world: World) -> None:
     assert [row[:3] for row in offsets_of(found)][:2] == [("0", "120", "170"), ("0", "460", "470")]
     assert sum(slice_.width for slice_ in found.plan.slices) == 120
     assert found.estimates.cautions == ()
+
+
+def test_the_plan_says_that_the_governor_is_off_and_why(world: World) -> None:
+    found = planned(world, BOTH)
+    assert "governor" not in dict(facts_of(found))
+    request = found.request
+    spec = request.backfill.spec.model_copy(update={"governor": Ungoverned(off="live is down")})
+    backfill = request.backfill.model_copy(update={"spec": spec})
+    found = replace(found, request=replace(request, backfill=backfill))
+    assert dict(facts_of(found))["governor"] == "off, the replay does not yield to live: live is down"
 
 
 def test_it_is_frozen_and_hashed_with_its_proof(world: World) -> None:

@@ -74,7 +74,7 @@ def _findings(facts: GateFacts, found: Mapping[str, Any], impact: Impact | None)
     live, ungoverned = facts.pipeline.spec.live, facts.contract.spec.governor
     if ungoverned is not None:
         words = f"the contract switches the governor off, so that nothing slows the replay for live: {ungoverned.off}"
-        yield untested(words, "remove governor from the contract")
+        yield unknown(words, "remove governor from the contract")
     slower = "lower budget.bytesPerSecond in the contract, then rehearse again"
     lag, latency = found["live_lag_with"], found["live_latency_with"]
     if lag is None:
