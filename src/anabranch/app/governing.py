@@ -53,6 +53,6 @@ def governing(
             time.monotonic,
             lambda: meter.bytes,
             Watched(rehearsed=rehearsed_baseline(rehearsed)),
-            seconds_alone(rules, plan),
+            seconds_alone(rules, plan, lease.run.state),
             rules.stops,
         )

@@ -9,7 +9,10 @@ from anabranch.plan.plan import Plan
 from anabranch.project.sections.governor import GovernorSettings
 from anabranch.replay.governor import Law
 from anabranch.replay.pressure import NO_BASELINE, Baseline, Targets
+from anabranch.runs.states import State
 
+REPLAYS = frozenset({State.PLANNED, State.REPLAYING, State.PAUSED, State.FAILED})
+"""States in which a replay begins or goes on; in any other it catches up with live."""
 LONG_REPLAY = 1_000_000
 """Offsets above which a replay waits until live was observed without it."""
 
@@ -55,7 +58,10 @@ def rehearsed_baseline(rehearsed: Rehearsed | None) -> Baseline:
     return Baseline(latency=rehearsed.live_latency_without, source="the rehearsal")
 
 
-def seconds_alone(settings: GovernorSettings, plan: Plan) -> float:
-    """For how long live is observed before the first slice, if no rehearsal observed it."""
+def seconds_alone(settings: GovernorSettings, plan: Plan, state: State) -> float:
+    """For how long live is observed before the first slice, if no rehearsal observed it.
+
+    Not to catch up with live: a promotion waits for it, and it is short.
+    """
     offsets = sum(each.width for each in plan.slices)
-    return settings.alone.total_seconds() if offsets > LONG_REPLAY else 0.0
+    return settings.alone.total_seconds() if offsets > LONG_REPLAY and state in REPLAYS else 0.0

@@ -12,6 +12,7 @@ from anabranch.plan.forecast.rehearsed import STAGES, Rehearsed
 from anabranch.plan.slices import Slice
 from anabranch.project.sections.governor import GovernorSettings
 from anabranch.replay.governor_terms import law_of, rehearsed_baseline, seconds_alone
+from anabranch.runs.states import State
 
 DEFAULTS = GovernorSettings()
 REHEARSED = Rehearsed(
@@ -41,5 +42,10 @@ def test_what_the_rehearsal_saw_of_live_alone_is_the_baseline() -> None:
 
 def test_only_a_long_replay_waits_for_a_baseline() -> None:
     long = replace(PLAN, slices=(Slice("s00000", {0: (0, 1_000_001)}),))
-    assert seconds_alone(DEFAULTS, PLAN) == 0.0
-    assert seconds_alone(DEFAULTS, long) == DEFAULTS.alone / timedelta(seconds=1)
+    assert seconds_alone(DEFAULTS, PLAN, State.PLANNED) == 0.0
+    assert seconds_alone(DEFAULTS, long, State.PLANNED) == DEFAULTS.alone / timedelta(seconds=1)
+
+
+def test_a_promotion_that_catches_up_with_live_does_not_wait() -> None:
+    long = replace(PLAN, slices=(Slice("s00000", {0: (0, 1_000_001)}),))
+    assert seconds_alone(DEFAULTS, long, State.VALIDATED) == 0.0
