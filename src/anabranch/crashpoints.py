@@ -25,6 +25,8 @@ NAMES = tuple(
         "close",
         "retention.extend",
         "retention.restore",
+        "quota.set",
+        "quota.remove",
         "live.quarantine",
         "live.commit",
         "live.group",

@@ -12,7 +12,7 @@ from anabranch.crashpoints import NAMES
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(PATIENCE)]
 
-WITH_TESTS_OF_THEIR_OWN = ("live.", "retention.")
+WITH_TESTS_OF_THEIR_OWN = ("live.", "quota.", "retention.")
 STAGES = ("replayed", "promoted", "rolled back", "promoted again", "closed")
 
 

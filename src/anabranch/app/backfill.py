@@ -18,6 +18,7 @@ from anabranch.adapters.kafka.groups import lag
 from anabranch.adapters.kafka.topics import KafkaUnreachableError, describe_topic
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.approval import approval_of
+from anabranch.app.capacity import capacity_surveyor
 from anabranch.app.cost import cost_record, note_estimate
 from anabranch.app.engine import SparkEngine
 from anabranch.app.gates import gate_service
@@ -28,6 +29,7 @@ from anabranch.app.measurer import SparkMeasurer
 from anabranch.app.pacing import replay_pacing
 from anabranch.app.planning import ProjectInputs, plan_backfill
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.quotas import sweep_before
 from anabranch.app.replay_holds import replay_holds
 from anabranch.app.retention_race import restore_own, retention_guard, sweep_extensions
 from anabranch.app.services import replay_services
@@ -152,11 +154,15 @@ class BackfillRun:
 
     @contextmanager
     def lease(self) -> Iterator[RunLease]:
-        """The run's lease. One whose process has ended is not waited for: its epoch is refused from then on."""
+        """The run's lease. One whose process has ended is not waited for: its epoch is refused from then on.
+
+        Quotas that ended processes left at the brokers are removed first, of all runs of this control database.
+        """
         with (
             take_run_lease(self.store, self.run_id, *operator()) as lease,
             superseded_leaves_nothing(lease, self.target),
         ):
+            sweep_before(self.project_context, self.store, lease.actor, self.say)
             sweep_extensions(self.project_context, self.store, operator(), self.say, self.say, besides=self.run_id)
             try:
                 yield lease
@@ -285,6 +291,7 @@ class BackfillRun:
             keep=keep,
             horizon=horizon_length(lease.reader.documents(self.run_id).contract),
             now=now,
+            look_at_capacity=capacity_surveyor(self.project_context, lease, self.plan.target.table),
             forfeit=forfeit,
         )
         record = closed_once(closure, lambda: read_record(file))

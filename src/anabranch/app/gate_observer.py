@@ -15,6 +15,7 @@ from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.app.live_position import ProjectLivePosition
 from anabranch.app.planning import ProjectInputs
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.quotas import quota_forecast
 from anabranch.app.retention_race import withheld
 from anabranch.contract.pipeline import Pipeline
 from anabranch.contract.reaching_out import find_reaching_out
@@ -23,6 +24,7 @@ from anabranch.gates.checks.observability import METRICS
 from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, RetentionReading, read_live, read_metrics
 from anabranch.plan.drift import ObservedInputs
 from anabranch.plan.plan import Plan
+from anabranch.plan.quotas import QuotaForecast
 from anabranch.project.sections.metrics import metrics_url
 from anabranch.replay.retention_reading import read_retention
 
@@ -97,6 +99,9 @@ class ProjectObserver:
                 return read_metrics(url, text, METRICS, self.plan.pipeline)
         except (OSError, ValueError) as error:  # HTTP errors and timeouts are OSError too
             return MetricsReading(url, missing=METRICS, refused=str(getattr(error, "reason", None) or error))
+
+    def quota(self, bytes_per_second: int | None) -> QuotaForecast:
+        return quota_forecast(self.project_context, self.plan, bytes_per_second)
 
     def reaches(self) -> tuple[str, ...] | None:
         try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from anabranch.app.governing import governing
 from anabranch.app.impact import impact_experiment
 from anabranch.app.project_context import ProjectContext
+from anabranch.app.quotas import quota_brake
 from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
@@ -39,6 +40,7 @@ def replay_pacing(
     with (
         governing(project_context, lease, plan, pipeline, meter) as governor,
         impact_experiment(project_context, lease, plan, pipeline) as experiment,
+        quota_brake(project_context, lease, plan, observer.notice) as brakes,
     ):
 
         def noted(allowance: Allowance) -> None:
@@ -48,7 +50,7 @@ def replay_pacing(
 
         yield Pacing(
             sources=(*holds, governor),
-            brakes=(),
+            brakes=brakes,
             changed=changed,
             experiment=experiment,
             noted=noted,

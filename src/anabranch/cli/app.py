@@ -124,6 +124,10 @@ from anabranch.cli.zones import zones  # noqa: E402
 
 app.add_typer(zones)
 
+from anabranch.cli.quotas import quotas  # noqa: E402
+
+app.add_typer(quotas)
+
 from anabranch.cli.checkpoints import checkpoints  # noqa: E402
 
 app.command()(checkpoints)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch.cli.current_command import note_status_command
+from anabranch.cli.output import say
 from anabranch.cli.pasteable import note_context, note_contract, note_project
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.slices import SIZE_IN_WORDS
@@ -76,7 +77,7 @@ def open_run(run: str, project: Path, context: str | None) -> Iterator[BackfillR
             run = runs[-1].id
         store.reader.run(run)
         note_status_command(f"anabranch status {run}")
-        yield BackfillRun(project_context, store, run)
+        yield BackfillRun(project_context, store, run, say=say)
 
 
 def confirm(question: str, table: str, yes: bool) -> None:

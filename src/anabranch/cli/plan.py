@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from anabranch.plan.forecast.pricing import BackfillForecast
     from anabranch.plan.planner import Planned
+    from anabranch.plan.quotas import QuotaForecast
     from anabranch.promote.capabilities import Capabilities
 
 STEPS_SHOWN = 12
@@ -37,6 +38,7 @@ def plan(
     from anabranch.app.forecast import forecast_backfill
     from anabranch.app.planning import plan_backfill
     from anabranch.app.project_context import open_project
+    from anabranch.app.quotas import quota_forecast
     from anabranch.app.targets import capabilities_of
     from anabranch.plan.plan_file import document_of_planned, write_plan_file
 
@@ -47,14 +49,22 @@ def plan(
         write_plan_file(out, planned)
     forecast = forecast_backfill(project_context, planned, now)
     capabilities = capabilities_of(planned.plan.strategy)
-    target = {"target": {"capabilities": capabilities.document()}}
+    budget = planned.request.backfill.spec.budget
+    quota = quota_forecast(project_context, planned.plan, None if budget is None else budget.bytes_per_second)
+    target = {"target": {"capabilities": capabilities.document()}, "quota": quota.document()}
     document = {**document_of_planned(planned), **target, **forecast.document()}
-    emit(document, output, lambda console: _table(console, planned, capabilities, forecast))
+    emit(document, output, lambda console: _table(console, planned, capabilities, forecast, quota))
     arguments = f"-f {file}{' --control' if control else ''}"
     say_next(f"anabranch apply {arguments if out is None else out}")
 
 
-def _table(console: Console, planned: Planned, capabilities: Capabilities, forecast: BackfillForecast) -> None:
+def _table(
+    console: Console,
+    planned: Planned,
+    capabilities: Capabilities,
+    forecast: BackfillForecast,
+    quota: QuotaForecast,
+) -> None:
     from anabranch.cli.render_forecast import forecast_facts
     from anabranch.cli.render_plan import capability_words, facts_of, offsets_of, replaced, steps_shown
     from anabranch.cli.render_race import HEADINGS, has_limit, race_words, rows_of
@@ -69,7 +79,7 @@ def _table(console: Console, planned: Planned, capabilities: Capabilities, forec
     headings = ("partition", "from", "to", "offsets", "live offset", "ends by")
     print_table(console, headings, offsets_of(planned), indent=True)
     section("facts")
-    print_facts(console, facts_of(planned), indent=True)
+    print_facts(console, [*facts_of(planned), ("broker quota", quota.words)], indent=True)
     section("target")
     print_facts(console, capability_words(capabilities), indent=True)
     if planned.race is not None and has_limit(planned.race):

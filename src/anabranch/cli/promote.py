@@ -122,6 +122,7 @@ def close(
     from datetime import datetime, timezone
 
     from anabranch.app.approval import require_steering
+    from anabranch.close.capacity import left_behind
     from anabranch.close.horizon import require_rollback_given_up
 
     if forfeit != bool(reason and reason.strip()):
@@ -150,6 +151,8 @@ def close(
             output,
             lambda console: console.print(f"Closed run {backfill.run_id}: {record['verdict']}. Closure record: {file}"),
         )
+        for line in left_behind(record):
+            say(f"left      {line}")
 
 
 def _replaced(part: TargetPart) -> str:

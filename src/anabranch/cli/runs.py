@@ -60,6 +60,8 @@ def status(
         console.print(f"process   {document['holder'] or 'none'}", markup=False)
         for line in pace_lines(document["pace"]):
             console.print(line, markup=False)
+        if document["quota"]:
+            console.print(f"quota     {document['quota']}", markup=False)
         if document["rollback"]:
             console.print(f"rollback  guaranteed until {document['rollback']['ends_at'][:19]} UTC", markup=False)
         if document["throttle"]:
@@ -211,6 +213,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
     from anabranch.app.replay_queue import queue_entry
     from anabranch.replay.controls import operator_limits, read_controls
     from anabranch.replay.pace_report import pace_document
+    from anabranch.replay.quota_overview import quota_line
     from anabranch.replay.service_reports import paused_by_outage, silent_services
     from anabranch.runs.journal import Outcome
     from anabranch.runs.states import legal_events
@@ -232,6 +235,7 @@ def _status(backfill: BackfillRun) -> dict[str, Any]:
         "queue": queue_entry(backfill.project_context, backfill.store, run.id),
         "retention": _retention(backfill, now),
         "pace": pace_document(backfill.store.reader.pace(run.id), run.state),
+        "quota": quota_line(backfill.store.reader, run.id),
         "silent": silent_services(records, lease),
         "paused_by": paused_by_outage(records, run.state),
         "rollback": None if backfill.rollback_horizon is None else backfill.rollback_horizon.document(),

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from anabranch.close.capacity import CapacityLooks, capacity_document
 from anabranch.close.horizon import require_rollback_given_up, rollback_horizon
 from anabranch.close.isolation import Certificate
 from anabranch.crashpoints import reach
@@ -45,6 +46,8 @@ class Closure:
     horizon: timedelta
     """How long after a promotion the contract guarantees a rollback."""
     now: datetime
+    look_at_capacity: CapacityLooks
+    """Called after staging is removed."""
     forfeit: str | None = None
     """The reason for closing a promoted run within the horizon."""
 
@@ -56,6 +59,8 @@ class Closure:
         record = self._record(entry)
         self.keep(record)
         self.target.remove_refs(self.lease.run_id)
+        record = {**record, "capacity": capacity_document(self.look_at_capacity())}
+        self.keep(record)
         reach("close.after")
         self.lease.record_outcome(entry, Outcome.SUCCEEDED)
         self.lease.transition(Event.FINISH_CLOSING)

@@ -12,6 +12,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.gates.acknowledgements import Acknowledgement, acknowledgements_of, record_acknowledgement
 from anabranch.gates.approval.roles import require_named_operator, require_operator
+from anabranch.gates.binding import byte_rate
 from anabranch.gates.checks import rollback, storage_path
 from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.cleared import ClearedPlan
@@ -242,6 +243,7 @@ class GateService:
             approvers=tuple(self.policy.roles.approvers) if self.policy.needs_approval else None,
             metrics=self.observer.metrics(),
             reaches=self.observer.reaches(),
+            quota=self.observer.quota(byte_rate(self.contract)),
             evidence=self._measures.known(),
             retention=self.observer.retention(),
             run=self.run,

@@ -11,6 +11,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.gates.evidence import Evidence
 from anabranch.plan.drift import Drift
 from anabranch.plan.plan import Plan
+from anabranch.plan.quotas import QuotaForecast
 from anabranch.plan.retention.facts import RetentionFacts
 from anabranch.plan.slices import Slice
 from anabranch.runs.audit import ChainVerdict
@@ -106,6 +107,8 @@ class GateFacts:
     """Imports and calls of the transform's code that may reach outside, as file:line name; None: it can't be read."""
     approvers: tuple[str, ...] | None = None
     """The approvers; None: this context requires no approval."""
+    quota: QuotaForecast | None = None
+    """What the brokers can do to hold the replay to a rate; None: not looked at."""
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     """By kind, the newest that is bound to this backfill."""
     retention: RetentionReading | None = None

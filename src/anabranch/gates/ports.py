@@ -11,6 +11,7 @@ from anabranch.gates.checks.rollback import RehearsedRollback
 from anabranch.gates.checks.storage_path import StoragePath
 from anabranch.gates.facts import ClosingReading, LiveReading, MetricsReading, RetentionReading
 from anabranch.plan.drift import ObservedInputs
+from anabranch.plan.quotas import QuotaForecast
 from anabranch.plan.slices import Offsets
 from anabranch.runs.heads import Head
 
@@ -38,6 +39,9 @@ class GateObserver(Protocol):
 
     def metrics(self) -> MetricsReading:
         """The response of the metrics endpoint; a failure is a reading too. Raises nothing."""
+
+    def quota(self, bytes_per_second: int | None) -> QuotaForecast:
+        """What the brokers can do to hold the replay to this rate. Raises KafkaUnreachableError only."""
 
     def reaches(self) -> tuple[str, ...] | None:
         """Imports and calls of the transform that may reach outside; None: the code can't be read. Raises nothing."""

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from enum import Enum
 from pathlib import Path
 
 import psutil
@@ -32,19 +33,31 @@ def holder_name(person: str) -> str:
     return f"{person}@{socket.gethostname()}:{pid} (since {_started(psutil.Process(pid))} on {_machine()})"
 
 
-def is_gone(holder: str) -> bool:
-    """Whether the holder was a process of this machine and has ended. False for a process of another machine.
+class Whereabouts(str, Enum):
+    """Of a holder's process."""
 
-    A stopped process has not ended: its lease has to expire.
-    """
+    RUNNING = "running"
+    """On this machine. A stopped process has not ended: its lease has to expire."""
+    ENDED = "ended"
+    ELSEWHERE = "elsewhere"
+    """On another machine, or before this one was started: whether it runs is unknown."""
+
+
+def whereabouts(holder: str) -> Whereabouts:
     named = _NAME.fullmatch(holder)
     if named is None or named["machine"] != _machine():
-        return False
+        return Whereabouts.ELSEWHERE
     try:
         process = psutil.Process(int(named["pid"]))
-        return process.status() == psutil.STATUS_ZOMBIE or _started(process) != int(named["since"])
+        ended = process.status() == psutil.STATUS_ZOMBIE or _started(process) != int(named["since"])
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
-        return True
+        return Whereabouts.ENDED
+    return Whereabouts.ENDED if ended else Whereabouts.RUNNING
+
+
+def is_gone(holder: str) -> bool:
+    """Whether the holder was a process of this machine and has ended. False for a process of another machine."""
+    return whereabouts(holder) is Whereabouts.ENDED
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from anabranch.runs.audit import Anchor, AuditRecord, ChainVerdict
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
 from anabranch.runs.pace import Pace
+from anabranch.runs.quotas import QuotaEnd, QuotaRecord
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.retention import RetentionNote
 from anabranch.runs.run import Documents, NewRun, Run, RunFault, Submission
@@ -53,6 +54,9 @@ class RunReader(Protocol):
 
     def retention_race(self, run_id: str) -> RetentionNote | None:
         """The race against retention when the run's process last noted it; None: it never did."""
+
+    def quotas(self, *, run_id: str | None = None, only_open: bool = False) -> Sequence[QuotaRecord]:
+        """The broker quotas that runs have intended, oldest first; of one run, or those that may still be set."""
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         """Verify the whole chain; `witness` is the head of an earlier verification that was stored elsewhere."""
@@ -120,6 +124,21 @@ class RunWriter(Protocol):
 
     def note_retention_race(self, run_id: str, epoch: int, details: Mapping[str, object]) -> None:
         """Replace when retention deletes what the run still needs. Not audited: it is rewritten between slices."""
+
+    def intend_quota(
+        self, run_id: str, epoch: int, *, cluster: str, user: str | None, client_id: str, value: int
+    ) -> QuotaRecord:
+        """Record the value of a broker quota before it is set. One record per epoch as long as it is open."""
+
+    def confirm_quota(self, number: int, epoch: int) -> QuotaRecord:
+        """Record that the intended value was read back from the brokers."""
+
+    def verify_quota(self, number: int) -> QuotaRecord:
+        """Record that a broker was seen to throttle by this quota. The first time counts."""
+
+    def end_quota(self, number: int, how: QuotaEnd, note: str | None = None) -> QuotaRecord:
+        """Record that the quota is not there any more, or is not ours. By any process: an orphan's has ended. The
+        first end counts."""
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

@@ -11,6 +11,7 @@ import pytest
 from tests.conformance.run_store.scene import MIDNIGHT, HandClock, leased, walked_to
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
+from anabranch.close.capacity import CapacityLook, capacity_document, left_behind
 from anabranch.close.closure import Closure, slice_ledgers
 from anabranch.close.horizon import RollbackGuaranteedError
 from anabranch.close.isolation import Certificate, Fate
@@ -66,6 +67,10 @@ class Outside:
         self.did.append("keep")
         self._may_die("after keeping")
 
+    def look(self) -> Mapping[str, CapacityLook]:
+        self._may_die("looking at capacity")
+        return {"branches": CapacityLook("refs", tuple(sorted(self.refs & {RUN})))}
+
     def certify(self) -> Certificate:
         self._may_die("certifying")
         return Certificate({"shop-orders": Fate.UNCHANGED}, main_untouched=True)
@@ -118,6 +123,7 @@ def closure(lease: RunLease, outside: Outside, now: datetime = MIDNIGHT + 2 * WE
         keep=outside.keep,
         horizon=WEEK,
         now=now,
+        look_at_capacity=outside.look,
     )
     return replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -133,8 +139,9 @@ def closings(lease: RunLease) -> list[JournalEntry]:
 def test_the_record_says_what_was_achieved_and_staging_is_gone(store: SqlRunStore, outside: Outside) -> None:
     lease = ready(store, State.PROMOTED)
     record = closure(lease, outside)()
-    assert outside.kept == [record]
-    assert outside.did == ["keep", "remove"], "what staging has is on record before it goes"
+    without = {key: each for key, each in record.items() if key != "capacity"}
+    assert outside.kept == [without, record]
+    assert outside.did == ["keep", "remove", "keep"], "what staging has is on record before it goes"
     assert (outside.refs, lease.run.state) == ({"r2"}, State.CLOSED)
     assert [each.outcome for each in closings(lease)] == [Outcome.SUCCEEDED]
     assert (record["run"], record["verdict"], record["pipeline"]) == (RUN, "promoted", "orders")
@@ -171,6 +178,21 @@ def test_the_record_has_the_steps_that_decided_in_order(store: SqlRunStore, outs
         ("promote", "p1", "succeeded"),
     ]
     assert steps[1]["details"] == {"snapshot": "77"}
+
+
+def test_capacity_is_looked_at_after_it_is_removed(store: SqlRunStore, outside: Outside) -> None:
+    capacity = closure(ready(store, State.PROMOTED), outside)()["capacity"]
+    assert capacity == {"verdict": "returned", "branches": {"looked_at": "refs", "left": [], "unknown": None}}
+
+
+def test_what_is_left_or_unknown_is_not_called_returned(store: SqlRunStore, outside: Outside) -> None:
+    def look() -> Mapping[str, CapacityLook]:
+        return {"quotas": CapacityLook("the cluster", unknown="denied"), "topics": CapacityLook("it", ("probe",))}
+
+    record = closure(ready(store, State.PROMOTED), outside, look_at_capacity=look)()
+    assert record["capacity"]["verdict"] == "left"  # type: ignore[index]
+    assert left_behind(record) == ["topics: probe", "quotas: unknown, denied"]
+    assert capacity_document({"quotas": CapacityLook("the cluster", unknown="denied")})["verdict"] == "unknown"
 
 
 def test_who_approved_is_in_the_record(store: SqlRunStore, outside: Outside) -> None:
@@ -224,7 +246,7 @@ def test_a_reason_given_after_the_horizon_forfeits_nothing(store: SqlRunStore, o
     assert rollback["forfeited"] is None
 
 
-PLACES = ("certifying", "before keeping", "after keeping", "before removing", "after removing")
+PLACES = ("certifying", "before keeping", "after keeping", "before removing", "after removing", "looking at capacity")
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -271,7 +293,7 @@ def test_a_closed_run_cannot_be_closed_again(store: SqlRunStore, outside: Outsid
     with pytest.raises(AnabranchError) as refused:
         closure(lease, outside)()
     assert refused.value.code == "run.illegal-transition"
-    assert outside.did == ["keep", "remove"]
+    assert outside.did == ["keep", "remove", "keep"]
 
 
 def test_whoever_was_superseded_removes_nothing(store: SqlRunStore, outside: Outside) -> None:

@@ -25,6 +25,7 @@ from anabranch.gates.ports import SampledRecord, TableIdentity
 from anabranch.gates.scorecard import GateClosedError
 from anabranch.gates.stakes import DRILL_LABEL
 from anabranch.plan.drift import ObservedInputs
+from anabranch.plan.quotas import QuotaForecast
 from anabranch.plan.slices import Offsets
 from anabranch.project.sections.approval import RoleSettings
 from anabranch.project.sections.gates import HighVolume
@@ -58,6 +59,9 @@ class World:
 
     def metrics(self) -> MetricsReading:
         return self.facts.metrics
+
+    def quota(self, bytes_per_second: int | None) -> QuotaForecast:
+        return QuotaForecast(enabled=False)
 
     def reaches(self) -> tuple[str, ...] | None:
         return self.facts.reaches

@@ -37,6 +37,7 @@ from anabranch.gates.scorecard import GATES
 from anabranch.plan.drift import CodeChanged, PartitionsAdded, RetentionPassed
 from anabranch.plan.offsets.completeness import Proof
 from anabranch.plan.ports import OffsetAtTime
+from anabranch.plan.quotas import QuotaForecast
 from anabranch.plan.retention.facts import PartitionLog, RetentionFacts, RetentionSettings
 from anabranch.runs.audit import ChainFlaw
 
@@ -133,6 +134,10 @@ def closing(**changes: Any) -> Change:
 def broken(facts: GateFacts) -> GateFacts:
     verdict = replace(facts.closing.audit, flaw=ChainFlaw.ALTERED, seq=3, reason="its fields do not match its hash")
     return replace(facts, closing=replace(facts.closing, audit=verdict))
+
+
+def quota(**changes: Any) -> Change:
+    return lambda facts: replace(facts, quota=QuotaForecast(enabled=True, **changes))
 
 
 BAD = {**SAMPLE, "first_bad": [{"partition": 0, "offset": 9, "reason": "the value is not JSON"}]}
@@ -237,6 +242,13 @@ CASES: list[tuple[str, Change, Colour, str | None, str]] = [
     ("capacity", rehearsed(live_latency_with=None), RED, UNKNOWN, "latency beside the replay was not measured"),
     ("capacity", rehearsed(live_lag_with=None), RED, UNKNOWN, "lag beside the replay was not measured"),
     ("capacity", both(pipeline(live=NO_LIMITS), rehearsed(live_lag_with=None)), RED, UNKNOWN, "not measured"),
+    (
+        "capacity",
+        quota(refused="it needs AlterConfigs"),
+        YELLOW,
+        None,
+        "only its client limits it: it needs AlterConfigs",
+    ),
     ("capacity", pipeline(live=NO_LIMITS), YELLOW, None, "sets no limit"),
     (
         "capacity",

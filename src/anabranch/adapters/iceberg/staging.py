@@ -89,6 +89,10 @@ class IcebergStaging(IcebergTable):
 
         self.change_refs(change)
 
+    def refs_of(self, run: str) -> list[str]:
+        """The branches and tags that name the run."""
+        return [ref for ref in self.load().metadata.refs if is_of_run(ref, run)]
+
     def remove_stray(self, run: str, epoch: int, *, unused: bool) -> None:
         """Remove the branches of a superseded epoch, if a later one has its own or staging is `unused` altogether.
 

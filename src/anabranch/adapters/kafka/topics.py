@@ -71,6 +71,16 @@ def describe_topic(client: Mapping[str, str], name: str) -> Topic:
     return Topic(name, str(found.topic_id), tuple(sorted(p.id for p in found.partitions)))
 
 
+def topic_names(client: Mapping[str, str]) -> list[str]:
+    """The topics of the cluster that this user may describe."""
+    from confluent_kafka import KafkaException
+
+    try:
+        return sorted(admin(client).list_topics(timeout=SECONDS).topics)
+    except KafkaException as error:
+        raise unreachable(client) from error
+
+
 def offset_ranges(client: Mapping[str, str], topic: Topic) -> dict[int, tuple[int, int]]:
     """[earliest, last stable offset) of every partition now."""
     from confluent_kafka.admin import OffsetSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, select
 
-from anabranch.adapters.sql import chain, rows
+from anabranch.adapters.sql import chain, quotas, rows
 from anabranch.adapters.sql.engine import reading
 from anabranch.adapters.sql.journalling import read_entries, read_open_entries
 from anabranch.adapters.sql.schema import audit, documents, pace, retention_races, runs, targets
@@ -16,6 +16,7 @@ from anabranch.runs.canonical import instant
 from anabranch.runs.journal import JournalEntry
 from anabranch.runs.lease import Lease
 from anabranch.runs.pace import Pace
+from anabranch.runs.quotas import QuotaRecord
 from anabranch.runs.ranges import TargetRange
 from anabranch.runs.retention import RetentionNote
 from anabranch.runs.run import Documents, Run
@@ -88,6 +89,10 @@ class SqlRunReader:
             query = select(retention_races).where(retention_races.c.run_id == run_id)
             row = connection.execute(query).one_or_none()
         return None if row is None else RetentionNote(instant(row.at), rows.document(row.details))
+
+    def quotas(self, *, run_id: str | None = None, only_open: bool = False) -> Sequence[QuotaRecord]:
+        with reading(self.engine) as connection:
+            return quotas.read(connection, run_id, only_open=only_open)
 
     def verify_audit(self, witness: Anchor | None = None) -> ChainVerdict:
         with reading(self.engine) as connection:

@@ -153,3 +153,23 @@ retention_races = Table(
     Column("at", Text, nullable=False),
     Column("details", Text, nullable=False),
 )
+
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False, index=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("cluster", Text, nullable=False),
+    # The user of Kafka, null for a quota of the client id alone.
+    Column("principal", Text),
+    Column("client_id", Text, nullable=False),
+    Column("value", BigInteger),
+    Column("intended", BigInteger),
+    Column("intended_at", Text, nullable=False),
+    Column("set_at", Text),
+    Column("verified_at", Text),
+    Column("ended_at", Text),
+    Column("how", Text),
+    Column("note", Text),
+)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 from sqlalchemy import Connection, Engine, delete, insert, text, update
 
-from anabranch.adapters.sql import chain, journalling, leasing
+from anabranch.adapters.sql import chain, journalling, leasing, quotas
 from anabranch.adapters.sql.engine import writing
 from anabranch.adapters.sql.errors import StoreConstraintError
 from anabranch.adapters.sql.rows import get_run
@@ -18,6 +18,7 @@ from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import canonical_mapping, instant_text
 from anabranch.runs.journal import JournalEntry, Outcome
 from anabranch.runs.lease import Lease
+from anabranch.runs.quotas import QuotaEnd, QuotaRecord
 from anabranch.runs.run import NewRun, Run, RunFault, Submission
 from anabranch.runs.states import Event, next_state
 
@@ -131,6 +132,25 @@ class SqlRunWriter:
             connection.execute(delete(retention_races).where(retention_races.c.run_id == run_id))
             row = {"at": instant_text(self._now(connection)), "details": canonical_mapping(details)}
             connection.execute(insert(retention_races).values(run_id=run_id, **row))
+
+    def intend_quota(
+        self, run_id: str, epoch: int, *, cluster: str, user: str | None, client_id: str, value: int
+    ) -> QuotaRecord:
+        about = {"cluster": cluster, "user": user, "client_id": client_id}
+        with writing(self.engine) as connection:
+            return quotas.intend(connection, run_id, epoch, self._now(connection), **about, value=value)  # type: ignore[arg-type]
+
+    def confirm_quota(self, number: int, epoch: int) -> QuotaRecord:
+        with writing(self.engine) as connection:
+            return quotas.confirm(connection, number, epoch, self._now(connection))
+
+    def verify_quota(self, number: int) -> QuotaRecord:
+        with writing(self.engine) as connection:
+            return quotas.verify(connection, number, self._now(connection))
+
+    def end_quota(self, number: int, how: QuotaEnd, note: str | None = None) -> QuotaRecord:
+        with writing(self.engine) as connection:
+            return quotas.end(connection, number, how, note, self._now(connection))
 
     def record_act(
         self, action: str, *, actor: str, run_id: str | None = None, details: Mapping[str, object] | None = None

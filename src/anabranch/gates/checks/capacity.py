@@ -11,7 +11,7 @@ from typing import Any
 
 from anabranch.gates.binding import byte_rate
 from anabranch.gates.facts import GateFacts
-from anabranch.gates.gate import GateFinding, Judgement, aged, failed, judged, never_measured, unknown, untested
+from anabranch.gates.gate import GateFinding, Judgement, aged, failed, judged, unknown, untested
 from anabranch.gates.impact import measured
 from anabranch.gates.impact.effect import LEAST_PAIRS, Effect
 from anabranch.gates.impact.measured import Impact, lag_words, latency_words, read_impact
@@ -31,12 +31,13 @@ def judge_capacity(facts: GateFacts) -> Judgement:
     evidence, owner = facts.evidence.get(KIND), facts.pipeline.spec.owner
     if evidence is None:
         words = "this contract was not rehearsed: its effect on live is unknown"
-        return never_measured(NAME, words, owner=owner, at=facts.now, to_green=REHEARSE)
+        findings = [unknown(words, REHEARSE), *_of_quota(facts)]
+        return judged(NAME, findings, "", owner=owner, at=facts.now)
     found: Mapping[str, Any] = evidence.found
     impact = _impact(facts)
     judgement = judged(
         NAME,
-        list(_findings(facts, found, impact)),
+        [*_findings(facts, found, impact), *_of_quota(facts)],
         f"rehearsed at {found['records_per_second']:,.0f} records/s; live stays within its limits"
         + ("" if impact is None else f". {latency_words(impact)} {lag_words(impact)}"),
         owner=owner,
@@ -149,3 +150,10 @@ def _effect(
     elif high > limit and (effect.is_found or effect.detectable > small or without > limit):
         words = f"with the replay {what} may reach {high:,.1f} {unit} (upper end of the 95 % interval); {set_to}"
         yield untested(words, f"{slower}, or measure more pairs: {MEASURE}")
+
+
+def _of_quota(facts: GateFacts) -> Iterator[GateFinding]:
+    """Without a quota only the client limits what brokers send, and nothing limits what they are sending already."""
+    if facts.quota is not None and facts.quota.enabled and facts.quota.refused is not None:
+        words = f"the brokers hold no quota for this replay, only its client limits it: {facts.quota.refused}"
+        yield untested(words, "allow AlterConfigs and DescribeConfigs on the cluster, or set kafka.quota: false")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
-from anabranch.project.model import Part, Words, surroundings
+from anabranch.project.model import Part, Switch, Words, surroundings
 from anabranch.project.options.kafka import JAVA_ONLY, LIBRDKAFKA_ONLY, check_kafka_option
 from anabranch.project.options.passing import OptionValue, pass_options
 from anabranch.project.refusals import Problem, refusal, refuse
@@ -151,6 +151,19 @@ class KafkaSettings(Part):
         default_factory=dict,
         description="Tuning options of the Kafka client, from an allowlist.",
         examples=[{"fetch.min.bytes": 1048576}],
+    )
+
+    quota: Switch = Field(
+        default=True,
+        description="Whether a replay with a byte rate sets a quota at the brokers for its own client id while it "
+        "reads. false: only the client limits it",
+        examples=[True],
+    )
+    quota_user: Words | None = Field(
+        default=None,
+        description="The user of that quota, as the brokers name this client. Left out: the SASL user name, or "
+        "ANONYMOUS without authentication; with certificates or tokens the quota is of the client id alone.",
+        examples=["CN=anabranch,OU=data,O=example"],
     )
 
     @model_validator(mode="after")

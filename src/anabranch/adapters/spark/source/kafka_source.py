@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.spark.source.read_meter import fetch_group, fetch_options
+from anabranch.plan.quotas import FLOOR
 
 TUNED = {
     # By default a consumer polls 500 records from small fetches; these settings double the rate. Larger ones only use
@@ -27,6 +28,23 @@ SAFE = {
     # Without it, records deleted by retention are skipped silently.
     "failOnDataLoss": "true",
 }
+
+
+POLL_SECONDS = 120
+"""How long Spark waits for a record, by its own default."""
+BURST_SECONDS = 10
+"""What a broker may send at once of a quota, before it sends nothing for as long."""
+
+
+def poll_options(settings: Mapping[str, str], partitions: int) -> dict[str, str]:
+    """How long a task waits for a record: brokers that hold a client to a quota answer later.
+
+    Twice the burst, and a fetch of every partition before its own at the lowest quota that a replay gets. A replay's
+    quota may come down to that while a slice is read, so that the time does not depend on the limit at its begin.
+    """
+    fetches = partitions * int(settings["kafka.max.partition.fetch.bytes"]) / FLOOR
+    seconds = max(POLL_SECONDS, 2 * (BURST_SECONDS + fetches))
+    return {"kafkaConsumer.pollTimeoutMs": str(round(seconds * 1000))}
 
 
 def read_offsets(
@@ -49,6 +67,7 @@ def read_offsets(
     settings = {
         **TUNED,
         **given,
+        **poll_options({**TUNED, **given}, len(ranges)),
         **SAFE,
         "kafka.bootstrap.servers": bootstrap,
         "kafka.client.id": client_id,

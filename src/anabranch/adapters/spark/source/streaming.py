@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.spark.decode.decode import EVENT_TIME, decode, events_of
-from anabranch.adapters.spark.source.kafka_source import SAFE, TUNED
+from anabranch.adapters.spark.source.kafka_source import SAFE, TUNED, poll_options
 from anabranch.adapters.spark.source.read_meter import fetch_options
 from anabranch.adapters.spark.transform.load import LoadedTransform
 from anabranch.adapters.spark.transform.output_rows import WINDOW, align
@@ -48,9 +48,10 @@ def stream_of(
 
     Fetches are small enough for `bytes_per_second`; the client's meter enforces the limit.
     """
+    tuned = {**TUNED, **{f"kafka.{key}": value for key, value in kafka.spark().items()}}
     settings = {
-        **TUNED,
-        **{f"kafka.{key}": value for key, value in kafka.spark().items()},
+        **tuned,
+        **poll_options(tuned, len(partitions)),
         **fetch_options(bytes_per_second, len(partitions)),
         **SAFE,
         "kafka.bootstrap.servers": kafka.bootstrap,

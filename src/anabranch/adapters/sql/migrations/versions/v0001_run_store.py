@@ -1,4 +1,5 @@
-"""The run store: runs and their ranges, leases, the journal, the audit chain, the pace of replays, their budget.
+"""The run store: runs and their ranges, leases, the journal, the audit chain, the pace of replays, their budget,
+their broker quotas.
 
 It does not import the tables of the code: a migration must not change after it was released.
 """
@@ -21,6 +22,7 @@ def upgrade() -> None:
     _pace()
     _budget()
     _retention_races()
+    _quotas()
     if op.get_bind().dialect.name == "postgresql":
         _guards_on_postgresql()
     else:
@@ -160,6 +162,26 @@ def _retention_races() -> None:
         sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), primary_key=True),
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("details", sa.Text, nullable=False),
+    )
+
+
+def _quotas() -> None:
+    op.create_table(
+        "quotas",
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id"), nullable=False, index=True),
+        sa.Column("epoch", sa.BigInteger, nullable=False),
+        sa.Column("cluster", sa.Text, nullable=False),
+        sa.Column("principal", sa.Text),
+        sa.Column("client_id", sa.Text, nullable=False),
+        sa.Column("value", sa.BigInteger),
+        sa.Column("intended", sa.BigInteger),
+        sa.Column("intended_at", sa.Text, nullable=False),
+        sa.Column("set_at", sa.Text),
+        sa.Column("verified_at", sa.Text),
+        sa.Column("ended_at", sa.Text),
+        sa.Column("how", sa.Text),
+        sa.Column("note", sa.Text),
     )
 
 
