@@ -103,7 +103,10 @@ def _first(damage: Incident, recommended: Way) -> tuple[str, ...]:
             "(unless the cause is outside of the code)"
         )
     if damage.live is LiveCode.NOT_RESTARTED:
-        found.append(f"restart live with the code on disk; until then it writes wrong rows by its former code: {live}")
+        found.append(
+            f"live's newest commit to {damage.table} is by other code than the code on disk; unless live was restarted "
+            f"since, it still writes wrong rows. Restart it: {live}"
+        )
     in_time = _in_time(damage, _replay_time(damage))
     if recommended is Way.BACKFILL and not in_time:
         found.append(

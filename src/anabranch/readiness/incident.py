@@ -15,9 +15,9 @@ class LiveCode(str, Enum):
     """How the code on disk relates to the code that wrote the table."""
 
     FIXED = "fixed"
-    """Live runs the code on disk, and other code wrote before."""
+    """Live's newest commit is by the code on disk, and an earlier one by other code."""
     NOT_RESTARTED = "not-restarted"
-    """Live's newest commit is by other code: live still writes wrong rows."""
+    """Live's newest commit is by other code: live has not committed since it was corrected, or still runs that code."""
     THE_SAME = "the-same"
     """Every live commit in the table's history is by the code on disk: a replay by it gives the same rows."""
     UNKNOWN = "unknown"
