@@ -116,9 +116,7 @@ def throttle(
         str | None,
         typer.Option("--exempt", help="Exempt from `governor` or `budget` instead. Needs --for and --reason."),
     ] = None,
-    lasting: Annotated[
-        str | None, typer.Option("--for", help="How long it holds, such as 1h; then it ends by itself.")
-    ] = None,
+    lasting: Annotated[str | None, typer.Option("--for", help="Duration, such as 1h; then it expires.")] = None,
     reason: Reason = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,

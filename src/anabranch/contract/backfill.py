@@ -133,7 +133,7 @@ def _time_zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise refuse("this machine knows no such time zone", "a name of the IANA database: Europe/Berlin") from None
+        raise refuse("this machine has no such time zone", "a name of the IANA database: Europe/Berlin") from None
     return text
 
 
@@ -177,7 +177,7 @@ class Schedule(Part):
     )
     hours: Hours | None = Field(
         default=None,
-        description="Hours of the day outside which no slice begins; the run waits and goes on by itself.",
+        description="Hours of the day outside which no slice begins; the run waits and continues automatically.",
         examples=[{"from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}],
     )
     on_miss: Literal["pause", "retry", "scaleOut", "rollback"] = Field(

@@ -75,7 +75,7 @@ def _measured(
 def _flaw(span: BlockSpan, seen: int, sample_seconds: float, most: float) -> str | None:
     due = (span.end - span.start) / sample_seconds
     if seen < LEAST_SEEN * due:
-        return f"live was looked at {seen} times, {due:.0f} were due"
+        return f"live was sampled {seen} of {due:.0f} times"
     if span.on and span.bytes == 0:
         return "the replay read nothing"
     if not span.on and span.bytes > most * (span.end - span.start):

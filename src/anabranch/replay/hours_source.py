@@ -24,5 +24,5 @@ class HoursSource:
         opens = next_opening(self.hours, now)
         if opens == now:
             return UNLIMITED
-        words = f"outside the contract's hours ({hours_words(self.hours)}); goes on at {format_moment(opens)}"
+        words = f"outside the contract's hours ({hours_words(self.hours)}); continues at {format_moment(opens)}"
         return Allowance("schedule", words, paused=True)

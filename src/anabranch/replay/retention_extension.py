@@ -157,7 +157,7 @@ def settle(
     """Restore what the extension changed, and record its outcome. `others` stand on the same topic: while there is
     one, the value stays, and the last of them restores it.
 
-    A value that is not the extension's was set by somebody else, and stays.
+    A value that is not the extension's was set by another user and is not changed.
     """
     lease.check_epoch()
     intent = ExtensionIntent.of(entry)
@@ -173,7 +173,7 @@ def settle(
 def _restore(control: RetentionControl, intent: ExtensionIntent, others: Sequence[JournalEntry]) -> str:
     found = control.read(intent.topic)
     if found is None:
-        return "the topic does not exist any more"
+        return "the topic no longer exists"
     if found.uuid != intent.uuid:
         return "the topic was deleted and recreated; its settings are its own"
     if others:
@@ -181,7 +181,7 @@ def _restore(control: RetentionControl, intent: ExtensionIntent, others: Sequenc
     if (found.milliseconds, found.is_own) == (intent.was_ms, intent.was_own):
         return f"is {intent.was_ms}, as before"
     if found.milliseconds != intent.to_ms:
-        return f"was set to {found.milliseconds} by somebody else, and stays; it was {intent.was_ms} before the run"
+        return f"was set to {found.milliseconds} by another user and stays; it was {intent.was_ms} before the run"
     reach("retention.restore.before")
     if intent.was_own:
         control.write(intent.topic, intent.was_ms)

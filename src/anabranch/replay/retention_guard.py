@@ -174,7 +174,7 @@ def words_of(decision: RaceDecision, run: str) -> str:
                 f"partition {each.partition} from offset {each.offset}" for each in decision.race if each.is_lost
             )
             return (
-                f"retention: the race is being lost: {decision.words}. Expiring: {losing}. The replay goes on; raise "
+                f"retention: the race is being lost: {decision.words}. Expiring: {losing}. The replay continues; raise "
                 f"retention.ms of the topic now, or lift a limit: `anabranch throttle {run} --rate none`"
             )
         case _:

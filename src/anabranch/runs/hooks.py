@@ -101,7 +101,7 @@ class Hooks:
         """Run the hook, if there is one. Raises HookFailedError."""
         result = self._run(hook, {})
         if result is not None and not result.succeeded:
-            lines = f". Its last lines: {result.last_lines}" if result.last_lines else ""
+            lines = f". Last lines: {result.last_lines}" if result.last_lines else ""
             raise HookFailedError(
                 f"Hook {hook} of run {self.run_id} {result.words}.",
                 state=state,

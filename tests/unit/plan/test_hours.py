@@ -82,7 +82,7 @@ def test_outside_its_hours_a_run_says_when_it_goes_on() -> None:
     held = HoursSource(hours(days=["sun", "mon"]), lambda: now).allowance()
     assert (held.source, held.paused, held.bytes_per_second) == ("schedule", True, None)
     assert held.reason == (
-        "outside the contract's hours (22:00-06:00 Europe/Berlin on sun, mon); goes on at 2025-06-01T20:00:00Z"
+        "outside the contract's hours (22:00-06:00 Europe/Berlin on sun, mon); continues at 2025-06-01T20:00:00Z"
     )
     assert not HoursSource(hours(), lambda: utc("2025-06-01T23:00")).allowance().paused
     assert hours_words(hours()) == "22:00-06:00 Europe/Berlin"

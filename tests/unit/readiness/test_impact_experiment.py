@@ -199,7 +199,7 @@ def test_a_look_that_fails_is_missing_and_a_block_without_looks_does_not_count()
     world.run(6 * 40)
     [(impact, _)] = world.log.results
     assert impact is not None
-    assert any("live was looked at" in (each.flaw or "") for each in impact.blocks)
+    assert any("live was sampled" in (each.flaw or "") for each in impact.blocks)
     assert impact.lag is not None
     assert impact.lag.pairs < 6
 

@@ -52,7 +52,7 @@ def test_what_was_written_before_the_next_look_took_half_a_look() -> None:
         ((replace(ON, bytes=0), OFF), 50, "the replay read nothing"),
         ((ON, replace(OFF, bytes=200_000)), 50, "the replay read 200,000 bytes"),
         ((ON, replace(OFF, bytes=100_000)), 50, None),
-        ((ON, OFF), 28, "live was looked at 3 times, 15 were due"),
+        ((ON, OFF), 28, "live was sampled 3 of 15 times"),
         ((replace(ON, flaw="held by the governor"), OFF), 50, "held by the governor"),
     ],
 )

@@ -73,7 +73,7 @@ class RunFolder:
         if found is None or found.digest != self.start.digest:
             raise CheckpointGoneError(
                 f"Checkpoint {self.start.checkpoint}, from which the plan starts, "
-                + ("does not exist any more." if found is None else "has changed since it was planned."),
+                + ("no longer exists." if found is None else "has changed since it was planned."),
                 state="Production and staging unchanged.",
                 command=f"anabranch cancel {self.run}",
                 hint="Cancel the run, set a longer state.keep in the pipeline, and plan again",
