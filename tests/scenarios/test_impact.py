@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -108,6 +110,14 @@ def ask(run: BackfillRun, pairs: int, block: float, seed: int) -> None:
     run.store.writer.record_act(REQUESTED, actor="ann", run_id=run.run_id, details=details)
 
 
+def command(run: BackfillRun, *options: str) -> subprocess.CompletedProcess[str]:
+    """As an operator runs it, in a process of its own, while the replay runs; returns when the experiment has ended."""
+    given = ["impact", run.run_id, *options, "--project", str(run.project_context.folder), "--output", "json"]
+    return subprocess.run(
+        [sys.executable, "-m", "anabranch", *given], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
 def has_ended(run: BackfillRun) -> bool:
     progress = read_progress(run.store.reader.audit(run_id=run.run_id))
     return progress is not None and progress.ended is not None
@@ -134,14 +144,14 @@ def test_harm_is_found_and_nothing_is_found_where_there_is_none(new_shop: Callab
     client = f"{REPLAY_PREFIX}-{run.run_id}"
     live = SteadyLive(shop, ReadMeter(shop.spark.session, client))
     consumers, watch, results = Consumers(shop, client), Watching(), list[Impact]()
+    commands: list[subprocess.CompletedProcess[str]] = []
 
     def experiments() -> None:
         """With a live that the replay slows; with one that it does not; and one that the replay's end cuts short."""
         eventually(lambda: has_ended(run), 180)
         results.append(result(run))
         live.shares = False
-        ask(run, 6, 4.0, seed=11)
-        eventually(lambda: has_ended(run), 180)
+        commands.append(command(run, "--pairs", "6", "--block", "4"))
         results.append(result(run))
         ask(run, 12, 4.0, seed=12)
         eventually(lambda: any("of 24" in words for _, words in watch.changes), 60)
@@ -168,6 +178,12 @@ def test_harm_is_found_and_nothing_is_found_where_there_is_none(new_shop: Callab
     assert harmless.latency is not None
     assert (harmless.latency.low or 0.0) < log(1.5), "one of 32 excludes no effect; none claims harm like this"
     nothing_was_fetched(watch, consumers)
+    [asked] = commands
+    assert asked.returncode == 0, asked.stderr
+    for line in ("block 1 of 12, ", "block 12 of 12, ", "page      "):
+        assert line in asked.stderr
+    assert json.loads(asked.stdout)["blocks"] == harmless.document()["blocks"]
+    assert (run.folder / "impact.html").exists()
 
     cut_short = result(run)
     assert cut_short.ended == "the replay ended"

@@ -29,7 +29,7 @@ class Allowance:
 UNLIMITED = Allowance("none", "no limit applies")
 STANDSTILL = 1
 """Bytes per second at which a slice in flight reads nothing more: the client waits before its next record. For a wait
-of seconds; a brake at the brokers leaves its quota as it is, since that would act long after the wait is over."""
+of seconds: brakes at the brokers are not asked."""
 
 
 class RateSource(Protocol):

@@ -21,7 +21,11 @@ class Brake(Protocol):
     """Slows reading down, also of a slice in flight: a client-side limit, or a quota at the brokers."""
 
     def apply(self, allowance: Allowance) -> None:
-        """Hold reading to the allowance from now on. Called about once a second, from any thread; returns at once."""
+        """Hold reading to the allowance from now on. Called about once a second, from any thread; returns at once.
+
+        Not called while reading stands still for a moment: the client's own limit does that, and a quota that was
+        lowered for it would still hold when the moment is over.
+        """
 
 
 class Experiment(Protocol):
@@ -78,7 +82,7 @@ class Pacing:
         if self.experiment is not None:
             allowance = self.experiment.shape(allowance)
         hold(allowance)
-        for brake in self.brakes:
+        for brake in () if allowance.stands_still else self.brakes:
             brake.apply(allowance)
         with self._lock:
             former, self._last = self._last, allowance

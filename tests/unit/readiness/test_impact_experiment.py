@@ -213,3 +213,14 @@ def test_a_result_that_can_not_be_recorded_is_recorded_later() -> None:
     [(impact, _)] = world.log.results
     assert impact is not None
     assert len(impact.pairs) == 6
+
+
+def test_a_block_that_was_slept_through_is_missing_and_its_pair_does_not_count() -> None:
+    world = World(Log(asked(block_seconds=10.0)))
+    world.run(12)
+    world.now += 25.0
+    world.run(6 * 20)
+    [(impact, _)] = world.log.results
+    assert impact is not None
+    assert len(impact.blocks) < 12
+    assert len(impact.pairs) < 6

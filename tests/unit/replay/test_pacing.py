@@ -107,9 +107,11 @@ class Switch:
 def test_an_experiment_is_given_what_the_limits_allow_and_has_the_last_word() -> None:
     switch, lever, noted = Switch(), Lever(), list[Allowance]()
     pacing = Pacing([Source(lambda: GOVERNOR)], [lever], noted.append, switch)
-    found = pacing.heed(CONTRACT)
+    held: list[Allowance] = []
+    found = pacing.heed(CONTRACT, held.append)
     assert switch.seen == [GOVERNOR]
-    assert lever.applied == noted == [found]
+    assert held == noted == [found]
+    assert lever.applied == [], "a quota at the brokers would outlast the block"
     assert found.stands_still
     assert words_of(found) == "impact: nothing is read; block 2 of 24, without the replay"
     pacing.note_read("replay", 7)
