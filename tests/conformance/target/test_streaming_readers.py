@@ -17,7 +17,7 @@ from anabranch.promote.capabilities import StreamingReaders
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(300)]
 SKIP = {"streaming-skip-overwrite-snapshots": "true"}
 """The option by which a reader goes on."""
 
