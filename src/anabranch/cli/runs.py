@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +47,7 @@ def list_runs(
 def status(
     run: RunId, project: ProjectFolder = Path(), context: ContextName = None, output: Output = Format.TABLE
 ) -> None:
-    """Show the state of a run. Prints staged slices, the process working on it, approval and possible events."""
+    """Show the state of a run. Prints staged slices, the process working on it, approval and possible commands."""
     with open_run(run, project, context) as backfill:
         document = _status(backfill)
 
@@ -94,9 +95,29 @@ def status(
         if document["fault"]:
             console.print(f"fault     {document['fault']['text']}  [{document['fault']['code']}]", markup=False)
         console.print(f"approval  {document['approval']['words']}", markup=False)
-        console.print(f"possible  {', '.join(document['may'])}", markup=False)
+        console.print(f"possible  {_commands(document['may'])}", markup=False)
 
     emit(document, output, table)
+
+
+_COMMANDS = {
+    "start": "retry",
+    "pause": "pause",
+    "resume": "resume",
+    "retry": "retry",
+    "accept": "validate",
+    "promote": "promote",
+    "roll_back": "rollback",
+    "cancel": "cancel",
+    "close": "close",
+}
+"""The commands by which a user causes an event; Anabranch causes the others itself."""
+
+
+def _commands(events: Iterable[str]) -> str:
+    """The commands that the run's state allows, such as `anabranch promote`."""
+    named = dict.fromkeys(_COMMANDS[event] for event in events if event in _COMMANDS)
+    return f"anabranch {' | '.join(named)}" if named else "none"
 
 
 def describe(

@@ -240,6 +240,9 @@ def test_of_many_ranges_the_first_are_shown_and_a_command_has_the_others(count: 
 def test_before_anything_is_staged() -> None:
     found = facts_in(situation(staging=STAGING), "Staging and snapshots")
     assert found["Branch"] == "not created yet"
+    validated = situation(State.VALIDATED, run=replace(RUN, epoch=3), staging=STAGING, kept=KEPT)
+    found = facts_in(validated, "Staging and snapshots")
+    assert {found[label] for label in KEPT} == {"not created yet"}, "a promotion creates the tags"
     assert found["Slices staged"].startswith("0 of 2")
     assert found["Base snapshot"] == "7"
     assert "Validated snapshot" not in found
@@ -268,8 +271,10 @@ def test_once_slices_are_staged_and_validated_and_promoted() -> None:
 
 
 def test_a_closed_run_has_no_branch_and_a_whole_table_no_range() -> None:
-    closed = situation(State.CLOSED, run=replace(RUN, epoch=3), staging=STAGING)
-    assert facts_in(closed, "Staging and snapshots")["Branch"].startswith("removed")
+    promoted = (entry("promote", {"snapshot": "77"}, hours=5),)
+    closed = situation(State.CLOSED, journal=promoted, run=replace(RUN, epoch=3), staging=STAGING, kept=KEPT)
+    found = facts_in(closed, "Staging and snapshots")
+    assert {found[label] for label in (*STAGING, *KEPT)} == {"removed when the run was closed"}
     whole = replace(PLAN, target=replace(PLAN.target, partitions=WholeTable(None)))
     assert facts_in(situation(plan=whole), "Staging and snapshots")["Replaced in production"] == "the whole table"
 

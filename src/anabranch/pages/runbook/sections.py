@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anabranch.close.horizon import horizon_length
@@ -123,11 +123,11 @@ def _staging(now: Situation) -> Iterator[Block]:
     yield facts(
         [
             ("Replaced in production", replaced),
-            *_staging_places(now),
+            *_places(now, now.staging, created=bool(now.run.epoch)),
             ("Slices staged", f"{len(now.done('slice'))} of {len(now.plan.slices)} planned, catch-up included"),
             ("Base snapshot", Code(str(now.plan.target.base))),
             ("Validated snapshot", _code((verdicts[-1].outcome_details or {}).get("staging") if verdicts else None)),
-            *((label, Code(name)) for label, name in now.kept.items()),
+            *_places(now, now.kept, created=bool(now.done("promote"))),
         ]
     )
     moved = [each for each in now.journal if each.step in ("promote", "rollback") and each.outcome is not None]
@@ -144,12 +144,12 @@ def _staging(now: Situation) -> Iterator[Block]:
         yield grid(("Commit on production", "Outcome", "Snapshot", "At"), rows)
 
 
-def _staging_places(now: Situation) -> Iterator[tuple[str, Text]]:
-    for label, name in now.staging.items():
+def _places(now: Situation, names: Mapping[str, str], *, created: bool) -> Iterator[tuple[str, Text]]:
+    for label, name in names.items():
         if now.run.state is State.CLOSED:
-            yield label, "removed with the tags when the run was closed"
+            yield label, "removed when the run was closed"
         else:
-            yield label, Code(name) if now.run.epoch else "not created yet"
+            yield label, Code(name) if created else "not created yet"
 
 
 def _checks(now: Situation) -> Iterator[Block]:
