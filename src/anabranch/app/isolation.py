@@ -1,4 +1,4 @@
-"""The isolation certificate of a run: what is looked at before its first record, and what that is compared with."""
+"""The isolation certificate of a run: observes groups and ACLs before its first record and at its close."""
 
 from __future__ import annotations
 

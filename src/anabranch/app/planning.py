@@ -1,4 +1,4 @@
-"""Plans a backfill of a project, and later tells whether what it was made from is still so. No JVM, no side effect."""
+"""Plans a backfill of a project, and later observes whether its inputs have changed. No JVM, no side effect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plan_backfill(
     offsets_per_slice: int | None = None,
     control: bool = False,
 ) -> Planned:
-    """The plan for the contract in this file, as the world is now. `control` asks for one if the contract does not."""
+    """The plan for the contract in this file, now. `control` adds a control if the contract has none."""
     loaded = load_contract(project_context.loaded, contract)
     request = resolve_request(with_control(loaded.backfill, wanted=control), loaded.pipeline.pipeline, now)
     ports = planning_ports(project_context, request.pipeline, now)

@@ -1,4 +1,4 @@
-"""Gathers what is on record of a run, and leaves its runbook where people find it. Connects to the database alone."""
+"""Writes the runbook of a run from its records. Connects only to the control database."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _contract_file(backfill: BackfillRun, contract: Mapping[str, Any]) -> str:
 
 
 def _validation(file: Path) -> Mapping[str, Any] | None:
-    """The last report. It is kept on the machine that validated; elsewhere there is none to show."""
+    """The last report; None on another machine than the one that validated."""
     if not file.is_file():
         return None
     report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ TARGETS: dict[Replaced, type[IcebergTarget]] = {Replaced.RANGE: IcebergTarget, R
 
 
 def capabilities_of(strategy: Strategy) -> Capabilities:
-    """What the target of such a run promises. Looks at no table."""
+    """The guarantees of the target of such a run. Reads no table."""
     return TARGETS[strategy.replaces].capabilities
 
 

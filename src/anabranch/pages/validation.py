@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: it asks nothing of any network, and opens from a mail as from a disk."""
+"""The report as one self-contained HTML page: it makes no network request, so it can be mailed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records what a plan is estimated to cost, for the cost gate and for the closure record."""
+"""Records the estimated cost of a plan, for the cost gate and the closure record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rehearsed_of(reader: RunReader, planned: Planned, now: datetime) -> Rehearse
 def record_estimate(
     writer: RunWriter, planned: Planned, found: Estimate | None, *, by: str, now: datetime
 ) -> tuple[Estimate, Evidence]:
-    """Raises SizeUnknownError where there is no estimate."""
+    """Record the estimate as evidence. Raises SizeUnknownError without one."""
     if found is None:
         raise SizeUnknownError(
             f"The size of topic {planned.plan.source.topic} is unknown: the cluster does not report it.",
@@ -52,6 +52,6 @@ def record_estimate_if_known(
     by: str,
     now: datetime,
 ) -> None:
-    """Of a plan that is about to be executed. No record where neither cluster nor rehearsal gives the size."""
+    """Record the estimate of a plan before it is executed. No record if neither cluster nor rehearsal has the size."""
     if planned.estimates.bytes is not None or rehearsed is not None:
         record_estimate(writer, planned, estimate(), by=by, now=now)

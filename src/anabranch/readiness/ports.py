@@ -1,4 +1,4 @@
-"""What readiness requires of the outside world. All of it is read only, but for what says otherwise."""
+"""The ports of readiness. Their methods are read-only unless documented otherwise."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from anabranch.validate.accepted import ValidationResult
 
 
 class LivePositions(Protocol):
-    """Where one pipeline's live and its topic's log are now. Each call observes anew; raises KafkaUnreachableError."""
+    """The present positions of a pipeline's live and its topic. Every call observes; raises KafkaUnreachableError."""
 
     def log_ends(self) -> Mapping[int, int]:
         """The end offset of each partition."""
@@ -68,13 +68,13 @@ class IncidentSources(Protocol):
 
 
 class StartPointSources(Protocol):
-    """Where one pipeline's snapshots and checkpoints are kept, and what its topic holds. Changes nothing."""
+    """The snapshots and checkpoints of one pipeline, and its topic. Read-only."""
 
     def snapshots(self) -> tuple[TableSnapshot, ...]:
         """Every snapshot of the table that records its offsets, newest first."""
 
     def checkpoints(self) -> tuple[StreamCheckpoint, ...]:
-        """Every kept checkpoint of live's stream, newest first."""
+        """Every stored checkpoint of live's stream, newest first."""
 
     def live_ends(self) -> Mapping[int, int]:
         """Where live's commits to the table end."""
@@ -133,7 +133,7 @@ class RehearsalTools(Protocol):
 
 
 class DrillSources(Protocol):
-    """What a drill of one pipeline chooses its range from, and what it answers by. Observes anew at each call."""
+    """The observations from which a drill chooses its range and answers. Every call observes."""
 
     def plan(self, contract: Mapping[str, Any], now: datetime) -> Planned:
         """Raises PlanRefusedError. Leaves the contract where people find it, and changes nothing else."""

@@ -25,11 +25,11 @@ class StartPoints:
     """Newest first."""
     before: datetime | None = None
     last_good: TableSnapshot | None = None
-    """The newest that holds no event from `before` on; None also without `before`."""
+    """The newest without an event from `before` on; None also without `before`."""
     streams: tuple[StreamCheckpoint, ...] = ()
     """Of live with windows. Newest first."""
     last_good_stream: StreamCheckpoint | None = None
-    """The newest that holds nothing of a window with events from `before` on."""
+    """The newest without a window that has events from `before` on."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -69,7 +69,7 @@ class StartPoints:
 
 
 def find_start_points(sources: StartPointSources, spec: PipelineSpec, before: datetime | None) -> StartPoints:
-    """Every state that is kept. The topic is read only if there is a `before` to find in it. Changes nothing."""
+    """Every stored state. The topic is read only with `before`. Changes nothing."""
     table, snapshots, checkpoints = spec.target.table, sources.snapshots(), sources.checkpoints()
     if before is None:
         return StartPoints(table, snapshots, streams=checkpoints)
@@ -80,7 +80,7 @@ def find_start_points(sources: StartPointSources, spec: PipelineSpec, before: da
 
 
 def _damage(sources: StartPointSources, spec: PipelineSpec, since: datetime) -> tuple[str, dict[int, int]]:
-    """The topic's id, and the first offset of each partition that may hold an event from `since` on."""
+    """The topic's id, and the first offset of each partition that may have an event from `since` on."""
     live, slack = sources.live_ends(), spec.event_time.slack
     part = WholeTable(sources.axis(), since)
     window, moments = timestamp_bounds(part, slack, everything=False), moments_of(part)

@@ -36,9 +36,9 @@ class Situation:
     standing: ApprovalStatus
     at: datetime
     staging: Mapping[str, str] = field(default_factory=dict)
-    """What the target calls the run's staging, by the word it has for such a thing."""
+    """Names of the run's staging in the target, by their kind, such as Branch."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """What the target calls the state before the promotion and the promotion's own, the same way."""
+    """Names in the target of the states before the promotion and of it, by their kind, such as Tag."""
     validation: Mapping[str, Any] | None = None
     """The report of the last validation, if it is on this machine."""
     evidence: Sequence[Evidence] = field(default_factory=tuple)
