@@ -274,20 +274,17 @@ def unlimited_reader(scene: Scene, samples: list[tuple[float, dict[str, int]]]) 
         thread.join()
 
 
-def most_within(samples: list[tuple[float, int]], seconds: float) -> int:
-    """The most bytes received between two samples that are no further apart than this."""
-    return max(
-        last - first
-        for number, (begin, first) in enumerate(samples)
-        for end, last in samples[number:]
-        if end - begin <= seconds
-    )
+def require_within(samples: list[tuple[float, int]], rate: int) -> None:
+    """What Kafka promises over any time: the rate, and once the bytes of a window at once."""
+    for number, (begin, first) in enumerate(samples):
+        for end, last in samples[number:]:
+            assert last - first <= 1.05 * rate * (end - begin + WINDOW_SECONDS), (begin, end)
 
 
 @pytest.mark.long
 def test_brokers_send_no_more_than_the_quota_and_are_seen_to_throttle(kafka: KafkaForTests, store: SqlRunStore) -> None:
-    """With a reader that has no limit of its own: 30 seconds' bytes, whenever they begin."""
-    rate, window = 2 * MB, 30
+    """Also to a reader that has no limit of its own, as that of a slice has that is under way."""
+    rate, seconds = 2 * MB, 45
     topic = kafka.create_topic(kafka.unique_name("quotas"), 1)
     kafka.produce(topic, [RECORD] * 4000)
     scene = Scene.open(kafka, store, topic)
@@ -296,11 +293,11 @@ def test_brokers_send_no_more_than_the_quota_and_are_seen_to_throttle(kafka: Kaf
         brake.apply(limit(rate))
         eventually(lambda: scene.there() == rate)
         with unlimited_reader(scene, samples):
-            eventually(lambda: bool(samples) and samples[-1][0] - samples[0][0] > 1.6 * window)
+            eventually(lambda: bool(samples) and samples[-1][0] - samples[0][0] > seconds)
         [record] = store.reader.quotas()
     received = [(at, sum(each.values())) for at, each in samples]
-    assert received[-1][1] > rate * window, "the reader used what it was given"
-    assert most_within(received, window) <= 1.05 * rate * window
+    assert received[-1][1] > 0.8 * rate * seconds, "the reader used what it was given"
+    require_within(received, rate)
     assert record.verified_at is not None
     assert any("Broker quota verified" in each for each in scene.notices)
     eventually(lambda: scene.there() is None)
@@ -308,7 +305,7 @@ def test_brokers_send_no_more_than_the_quota_and_are_seen_to_throttle(kafka: Kaf
 
 @pytest.mark.cluster
 def test_on_three_brokers_each_may_send_the_share_of_the_largest(tmp_path: Path, store: SqlRunStore) -> None:
-    rate, window = 10 * MB, 30
+    rate, seconds = 10 * MB, 35
     with embedded_kafka(tmp_path, brokers=3) as kafka:
         topic = kafka.create_topic(kafka.unique_name("quotas"), 3)
         for partition, records in enumerate((6000, 3000, 1000)):
@@ -326,11 +323,11 @@ def test_on_three_brokers_each_may_send_the_share_of_the_largest(tmp_path: Path,
             value = scene.there() or 0
             assert value == pytest.approx(0.6 * rate, rel=0.1)
             with unlimited_reader(scene, samples):
-                eventually(lambda: bool(samples) and samples[-1][0] - samples[0][0] > 1.3 * window)
+                eventually(lambda: bool(samples) and samples[-1][0] - samples[0][0] > seconds)
             [record] = store.reader.quotas()
         for broker in samples[-1][1]:
             received = [(at, each.get(broker, 0)) for at, each in samples]
             assert received[-1][1] > value * 10, "every broker was read from"
-            assert most_within(received, window) <= 1.05 * value * window
+            require_within(received, value)
         assert record.verified_at is not None
         eventually(lambda: scene.there() is None)
