@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from anabranch.replay.allowance import STANDSTILL, Allowance
-from anabranch.replay.governor import Decision, GovernorState, Law, Sight, begin, decide, document
+from anabranch.replay.governor import GRACE_TICKS, Decision, GovernorState, Law, Sight, begin, decide, document
 from anabranch.replay.live_signals import LiveMonitor, LiveSignals
 from anabranch.replay.pressure import ALONE_ENOUGH, Pressure, Targets, Tick, Watched, pressures
 
@@ -179,7 +179,14 @@ class Governor:
             lost[STALE] = now - signals.at
         broken = [name for name in sorted(self.stops) if signals.brokers.get(name, 0.0) > 1.0]
         stop = f"broker metric {broken[0]} is over its target: no slice begins" if broken else ""
-        return Sight(self._pressures, lost, max(self._rates, default=0.0), self.watched.undecided(tick), stop)
+        undecided = self.watched.undecided(tick) or self._awaits_baseline(signals, now)
+        return Sight(self._pressures, lost, max(self._rates, default=0.0), undecided, stop)
+
+    def _awaits_baseline(self, signals: LiveSignals, now: float) -> bool:
+        """Whether live's first commits are still awaited: above the start rate they are no baseline any more."""
+        began = now if self._state is None else self._state.began
+        waiting = signals.latencies is not None and bool(signals.lag_seconds)
+        return waiting and self.watched.baseline.latency is None and now - began < GRACE_TICKS * self.law.tick
 
 
 def _allowance_of(decision: Decision) -> Allowance:

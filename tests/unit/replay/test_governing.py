@@ -121,6 +121,23 @@ def test_live_that_commits_nothing_is_observed_for_20_s_at_most() -> None:
     assert not world.governor.allowance().paused
 
 
+def test_it_stays_at_its_start_rate_until_live_has_committed_three_times() -> None:
+    world = World(more={"watched": Watched()})
+    rates = []
+    for second in range(70):
+        world.signals = replace(CALM, latencies=(5.0,) if second % 10 == 3 else ())
+        rates += world.rate(1)
+    assert world.governor.document()["baseline"]["latency"] == 5.0
+    assert set(rates[:25]) == {5}
+    assert rates[-1] == 40
+
+
+def test_it_waits_a_minute_at_most_for_commits_of_live() -> None:
+    world = World(replace(CALM, latencies=()), more={"watched": Watched()})
+    assert world.rate(60) == [5] * 12
+    assert world.rate(11)[-1] == 10
+
+
 def test_live_that_became_slow_without_the_replay_does_not_starve_it() -> None:
     world = World(replace(CALM, latencies=(2.5,)))
     assert world.rate(180)[-1] == 1
