@@ -176,7 +176,6 @@ class Replayer:
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
                 self._through_outages(lambda _attempt: self._heed_rate())
                 self.watch.remaining([slice_ for _, slice_ in remaining])
-                started = self.clock.now()
                 while remaining:
                     remaining = self._through_outages(partial(self._ordered, remaining))
                     (variant, slice_), *following = remaining
@@ -184,7 +183,7 @@ class Replayer:
                     if end is not None:
                         return end
                     remaining = following
-                    self.order.slice_done(slice_, self.clock.now() - started)
+                    self.order.slice_done(slice_)
                 self._through_outages(lambda _attempt: self.guard.check())
         except OutageError as outage:
             self._pause(outage)
@@ -291,6 +290,7 @@ class Replayer:
         mark = self.services.mark()
         entry = self.lease.record_intent(variant.step, {"slice": slice_.id}, intent=intent)
         started = self.clock.now()
+        self.order.slice_begins()
         try:
             self._prefetch(variant, slice_, following)
             done = variant.writer.write(slice_, variant.staging)

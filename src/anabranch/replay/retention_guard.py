@@ -32,8 +32,11 @@ class SliceOrder(Protocol):
     def __call__(self, remaining: Sequence[Slice]) -> Sequence[Slice]:
         """The same slices in the order in which they are to be read."""
 
-    def slice_done(self, slice_: Slice, elapsed: float) -> None:
-        """A slice was committed; `elapsed` seconds have passed since the replay began, waits included."""
+    def slice_begins(self) -> None:
+        """A slice is read from now on; not while the run waits for its turn."""
+
+    def slice_done(self, slice_: Slice) -> None:
+        """A slice was committed."""
 
 
 class PlanOrder:
@@ -42,7 +45,9 @@ class PlanOrder:
     def __call__(self, remaining: Sequence[Slice]) -> Sequence[Slice]:
         return remaining
 
-    def slice_done(self, slice_: Slice, elapsed: float) -> None: ...
+    def slice_begins(self) -> None: ...
+
+    def slice_done(self, slice_: Slice) -> None: ...
 
 
 @dataclass
@@ -62,6 +67,7 @@ class RetentionGuard:
     """How often each slice is replayed: twice with a control."""
     _offsets: int = 0
     _slices: int = 0
+    _began: float | None = None
     _checked: float = field(default=-inf)
     _pause: float = CHECK_SECONDS
     _last: RaceDecision | None = None
@@ -75,7 +81,12 @@ class RetentionGuard:
         place = {slice_.id: number for number, slice_ in enumerate(self._last.order)}
         return sorted(remaining, key=lambda each: place.get(each.id, len(place)))
 
-    def slice_done(self, slice_: Slice, elapsed: float) -> None:
+    def slice_begins(self) -> None:
+        self._began = self.clock() if self._began is None else self._began
+
+    def slice_done(self, slice_: Slice) -> None:
+        """The rate counts waits between slices, and not the wait for the first one, which may be that of a queue."""
+        elapsed = 0.0 if self._began is None else self.clock() - self._began
         self._offsets += slice_.width
         self._slices += 1
         offsets, slices = self._offsets // self.variants, self._slices // self.variants

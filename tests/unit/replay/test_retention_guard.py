@@ -190,17 +190,26 @@ def test_the_replays_own_rate_counts_once_a_slice_is_done(race: Race) -> None:
     race.now += CHECK_SECONDS
     guard(ONE_EACH)
     assert race.noted()["answer"] == "enough-time", "the rate is unknown, and nothing expires at any moment"
-    guard.slice_done(ONE_EACH[0], elapsed=60.0)
+    race.now += 3600.0  # in the queue
+    race.cluster.left = dict.fromkeys(range(5), race.now + 115.0)
+    guard.slice_begins()
+    race.now += 30.0
+    guard.slice_done(ONE_EACH[0])
+    guard(ONE_EACH[1:])
+    assert race.noted()["answer"] == "lost", "four slices of 30 s in 85 s"
+    race.cluster.left = dict.fromkeys(range(5), race.now + 200.0)
     race.now += CHECK_SECONDS
     guard(ONE_EACH[1:])
-    assert race.noted()["answer"] == "lost"
+    assert race.noted()["answer"] == "enough-time", "the hour in the queue is no part of the rate"
     assert "this replay" in str(race.noted()["rate"])
 
 
 def test_a_slice_with_a_control_counts_both_variants(race: Race) -> None:
     guard = replace(race.guard(rate=None), variants=2)
+    guard.slice_begins()
     for _ in range(2):
-        guard.slice_done(ONE_EACH[0], elapsed=10.0)
+        race.now += 5.0
+        guard.slice_done(ONE_EACH[0])
     assert guard.rate is not None
     assert guard.rate.seconds(ONE_EACH[1]) == 10.0
 
