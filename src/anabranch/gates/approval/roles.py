@@ -107,4 +107,6 @@ def _not_operator(roles: RoleSettings, who: str, act: str, state: str) -> NotOpe
 
 
 def _names(people: Iterable[str]) -> str:
-    return " or ".join(people)
+    """`ann`, `ann or bob`, `ann, bob or dana`."""
+    *others, last = [*people] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
