@@ -52,6 +52,8 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         (
             Panel("Lag", "short", ((f"anabranch_live_lag_records{{{_PIPELINE}}}", "{{pipeline}}"),)),
             Panel("Drain rate", "cps", ((f"anabranch_drain_rate_records_per_second{{{_PIPELINE}}}", "{{pipeline}}"),)),
+            Panel("Lag in time", "s", ((f"anabranch_live_lag_seconds{{{_PIPELINE}}}", "{{pipeline}}"),)),
+            Panel("Commit latency", "s", ((f"anabranch_live_commit_latency_seconds{{{_PIPELINE}}}", "{{pipeline}}"),)),
             Panel("Freshness", "s", ((f"anabranch_live_freshness_seconds{{{_PIPELINE}}}", "{{pipeline}}"),)),
             Panel(
                 "Quarantined by live",
@@ -105,6 +107,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 ),
                 description="Share of the time, over all replays, in which each source of limits held one.",
             ),
+            Panel("Pressure", "percentunit", ((f"anabranch_governor_pressure_ratio{{{_RUN}}}", "{{run}} {{signal}}"),)),
+            Panel("Age of signals", "s", ((f"anabranch_signal_age_seconds{{{_RUN}}}", "{{run}} {{signal}}"),)),
+            Panel("Effect on live", "percentunit", ((f"anabranch_impact_ratio{{{_RUN}}}", "{{run}} {{bound}}"),)),
+            Panel("Retention headroom", "s", ((f"anabranch_retention_headroom_seconds{{{_RUN}}}", "{{run}}"),)),
+            Panel("Waiting runs", "short", (("anabranch_queue_length", "waiting"),)),
+            Panel("Replay budget", "Bps", (("anabranch_budget_bytes_per_second", "budget"),)),
             Panel("Cost of the budget", "percentunit", ((f"anabranch_cost_ratio{{{_RUN}}}", "{{run}}"),)),
             Panel(
                 "Quarantined by replay",

@@ -13,16 +13,17 @@ from anabranch.replay.budget_document import budget_document, run_entry
 
 def queue_document(project_context: ProjectContext, store: SqlRunStore) -> dict[str, Any] | None:
     """None: the context has no budget."""
-    view = _view(project_context, store)
+    view = budget_view(project_context, store)
     return None if view is None else budget_document(project_context.loaded.context, view)
 
 
 def queue_entry(project_context: ProjectContext, store: SqlRunStore, run_id: str) -> dict[str, Any] | None:
     """The run's share or its place; None: it takes no part in a budget now."""
-    view = _view(project_context, store)
+    view = budget_view(project_context, store)
     return None if view is None else run_entry(view, run_id)
 
 
-def _view(project_context: ProjectContext, store: SqlRunStore) -> BudgetView | None:
+def budget_view(project_context: ProjectContext, store: SqlRunStore) -> BudgetView | None:
+    """None: the context has no budget."""
     budget = configured_budget(project_context)
     return None if budget is None else budget_board(store).view(project_context.loaded.context, budget)

@@ -70,6 +70,31 @@ RATE = _gauge(
     "run kind",
     "Byte rate of a replay: `allowed` by the lowest limit (absent: unlimited), `actual` of the last slices.",
 )
+HEADROOM = _gauge(
+    "retention_headroom_seconds",
+    Source.DATABASE,
+    "run",
+    "Seconds until retention may delete the first record that the run has still to read; absent without such a limit.",
+)
+PRESSURE = _gauge(
+    "governor_pressure_ratio",
+    Source.DATABASE,
+    "run signal",
+    "A signal of live over its target, as the governor of a replay last judged it.",
+)
+SIGNAL_AGE = _gauge(
+    "signal_age_seconds", Source.DATABASE, "run signal", "Seconds since the governor of a replay last read the signal."
+)
+IMPACT = _gauge(
+    "impact_ratio",
+    Source.DATABASE,
+    "run bound",
+    "Live's latency with the replay over that without it, by `anabranch impact`: `lower` and `upper` of 95 %, `mean`.",
+)
+QUEUE = _gauge("queue_length", Source.DATABASE, "", "Runs that wait for their turn in the replay budget.")
+BUDGET = _gauge(
+    "budget_bytes_per_second", Source.DATABASE, "", "The replay budget of the context; absent if it has none."
+)
 COST_RATIO = _gauge(
     "cost_ratio", Source.DATABASE, "run", "Cost of reading and computing so far, of the contract's budget.cost."
 )
@@ -102,6 +127,18 @@ QUARANTINED = _counter(
 )
 AUDIT_INTACT = _gauge("audit_chain_intact", Source.AUDIT, "", "Whether the audit chain verifies: 1 or 0.")
 
+LIVE_LAG_SECONDS = _gauge(
+    "live_lag_seconds",
+    Source.DATABASE,
+    "pipeline",
+    "Age of the oldest record that live has not written, as the governor of a replay observed it.",
+)
+LIVE_LATENCY = _gauge(
+    "live_commit_latency_seconds",
+    Source.DATABASE,
+    "pipeline",
+    "Seconds from a record's arrival to live's commit, as the governor of a replay last judged it.",
+)
 LIVE_LAG_RECORDS = _gauge(
     "live_lag_records",
     Source.KAFKA,
@@ -129,6 +166,12 @@ DEFINITIONS = (
     RUN_ETA,
     RUN_LEASE,
     RATE,
+    HEADROOM,
+    PRESSURE,
+    SIGNAL_AGE,
+    IMPACT,
+    QUEUE,
+    BUDGET,
     COST_RATIO,
     LAST_SUCCESS,
     SLICES,
@@ -138,6 +181,8 @@ DEFINITIONS = (
     QUARANTINED,
     AUDIT_INTACT,
     LIVE_LAG_RECORDS,
+    LIVE_LAG_SECONDS,
+    LIVE_LATENCY,
     DRAIN_RATE,
     LIVE_FRESHNESS,
     TABLE_FILES,

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from anabranch.contract.price_book import PriceBook
+from anabranch.monitoring.noted import MeasuredImpacts, SignalAges
 from anabranch.monitoring.run_samples import DatabaseReading, OpenRun
 from anabranch.monitoring.tally import Tally, tally_run
 from anabranch.monitoring.throttling import Throttling
 from anabranch.plan.forecast.cost import Stored
 from anabranch.plan.forecast.pricing import price_run
+from anabranch.replay.budget_board import BudgetView
 from anabranch.runs.run import Run
 from anabranch.runs.states import TERMINAL
 from anabranch.runs.store import RunReader
@@ -43,6 +45,8 @@ class RunMetricsReader:
         self._prices = prices
         self._cores = cores
         self._throttling = Throttling()
+        self._impacts = MeasuredImpacts()
+        self._ages = SignalAges()
         self._submitted: dict[str, _Submitted] = {}
         self._kept: dict[str, tuple[int, _Sums]] = {}
         """By run: the epoch in which its lease was free, and its sums."""
@@ -50,20 +54,29 @@ class RunMetricsReader:
     def empty(self) -> DatabaseReading:
         return DatabaseReading(self._clock())
 
-    def read(self, reader: RunReader) -> DatabaseReading:
+    def read(self, reader: RunReader, budget: BudgetView | None = None) -> DatabaseReading:
         runs = reader.runs()
         sums = {run.id: self._sums(reader, run) for run in runs}
-        opened = {
-            run.id: OpenRun(reader.lease(run.id), reader.pace(run.id), sums[run.id].cost_ratio)
-            for run in runs
-            if run.state not in TERMINAL
-        }
-        self._throttling.add(reader.audit(after=self._throttling.last))
+        records = reader.audit(after=self._throttling.last)
+        self._throttling.add(records)
+        self._impacts.add(records)
+        opened = {run.id: self._opened(reader, run, sums[run.id]) for run in runs if run.state not in TERMINAL}
         now = self._clock()
         expiries = {run: each.lease.expires_at for run, each in opened.items()}
         self._throttling.count_open(now, {run: at for run, at in expiries.items() if at is not None})
         tallies = {run: each.tally for run, each in sums.items()}
-        return DatabaseReading(now, runs, tallies, opened, dict(self._throttling.seconds))
+        return DatabaseReading(now, runs, tallies, opened, dict(self._throttling.seconds), budget)
+
+    def _opened(self, reader: RunReader, run: Run, sums: _Sums) -> OpenRun:
+        pace = reader.pace(run.id)
+        return OpenRun(
+            reader.lease(run.id),
+            pace,
+            sums.cost_ratio,
+            reader.retention_race(run.id),
+            self._impacts.by_run.get(run.id, {}),
+            {} if pace is None else self._ages.after(run.id, pace, self._clock()),
+        )
 
     def _sums(self, reader: RunReader, run: Run) -> _Sums:
         epoch, sums = self._kept.get(run.id, (None, None))

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from anabranch.monitoring import definitions as metrics
+from anabranch.monitoring.noted import governor_of, headroom
 from anabranch.monitoring.samples import Sample, Samples
 from anabranch.monitoring.tally import Tally
 from anabranch.monitoring.throttling import Held
+from anabranch.replay.budget_board import BudgetView
+from anabranch.replay.budget_shares import queue_order
 from anabranch.replay.ledger import FATES
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import Lease
 from anabranch.runs.pace import Pace
+from anabranch.runs.retention import RetentionNote
 from anabranch.runs.run import Run
 from anabranch.runs.states import TERMINAL, State
 
@@ -27,6 +31,11 @@ class OpenRun:
     pace: Pace | None = None
     cost_ratio: float | None = None
     """None: the contract has no budget."""
+    retention: RetentionNote | None = None
+    impact: Mapping[str, float] = field(default_factory=dict)
+    """Of live's latency, by bound; empty: not measured on this run."""
+    signal_ages: Mapping[str, float] = field(default_factory=dict)
+    """Seconds since the governor last read each signal."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +47,19 @@ class DatabaseReading:
     open: Mapping[str, OpenRun] = field(default_factory=dict)
     """Of every run that is not closed."""
     throttled: Mapping[Held, float] = field(default_factory=dict)
+    budget: BudgetView | None = None
+    """None: the context has no replay budget."""
 
 
 def run_samples(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
     """`pipelines` are the project's: their counters begin at 0 before their first run."""
     yield from _counters(reading, pipelines)
+    yield from _of_budget(reading.budget)
+    yield from _seen_by_governors(reading)
     for run in reading.runs:
         if run.state not in TERMINAL:
-            yield from _of_run(run, reading.tallies[run.id], reading.open[run.id], reading.at)
+            alive = _is_replaying(run, reading)
+            yield from _of_run(run, reading.tallies[run.id], reading.open[run.id], reading.at, is_replaying=alive)
 
 
 def _counters(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
@@ -68,14 +82,40 @@ def _counters(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
         yield Sample(metrics.THROTTLED, seconds, labels)
 
 
-def _of_run(run: Run, tally: Tally, now_open: OpenRun, at: datetime) -> Samples:
+def _of_budget(view: BudgetView | None) -> Samples:
+    if view is not None:
+        yield Sample(metrics.BUDGET, view.budget.bytes_per_second)
+        yield Sample(metrics.QUEUE, len(queue_order(view.members, view.at)))
+
+
+def _seen_by_governors(reading: DatabaseReading) -> Samples:
+    """Of two replays of one pipeline, the governor that noted last."""
+    replaying = (run for run in reading.runs if run.id in reading.open and _is_replaying(run, reading))
+    paces = ((run.pipeline, pace) for run in replaying if (pace := reading.open[run.id].pace) is not None)
+    for pipeline, pace in dict(sorted(paces, key=lambda each: each[1].at)).items():
+        governor = governor_of(pace)
+        yield Sample(metrics.LIVE_LAG_SECONDS, governor.get("lag_seconds"), (pipeline,))
+        for signal in governor.get("signals", ()):
+            if signal["signal"] == "latency":
+                yield Sample(metrics.LIVE_LATENCY, signal["value"], (pipeline,))
+
+
+def _is_replaying(run: Run, reading: DatabaseReading) -> bool:
+    """Whether a process that is alive replays the run."""
+    expires = reading.open[run.id].lease.expires_at
+    return run.state is State.REPLAYING and expires is not None and reading.at < expires
+
+
+def _of_run(run: Run, tally: Tally, now_open: OpenRun, at: datetime, *, is_replaying: bool) -> Samples:
     yield Sample(metrics.RUN_INFO, 1, (run.id, run.pipeline, run.target.table))
     yield Sample(metrics.RUN_STATE, 1, (run.id, run.state.value))
     yield Sample(metrics.RUN_PROGRESS, tally.staged / tally.planned if tally.planned else None, (run.id,))
     yield Sample(metrics.COST_RATIO, now_open.cost_ratio, (run.id,))
     expires = now_open.lease.expires_at
     yield Sample(metrics.RUN_LEASE, None if expires is None else expires.timestamp(), (run.id,))
-    if run.state is State.REPLAYING and expires is not None and at < expires:
+    for bound, ratio in now_open.impact.items():
+        yield Sample(metrics.IMPACT, ratio, (run.id, bound))
+    if is_replaying:
         yield from _of_replay(run.id, tally, now_open, at)
 
 
@@ -83,6 +123,11 @@ def _of_replay(run: str, tally: Tally, now_open: OpenRun, at: datetime) -> Sampl
     """Of a replay whose process is alive."""
     allowed = None if now_open.pace is None else now_open.pace.details.get("bytes_per_second")
     yield Sample(metrics.RATE, allowed, (run, "allowed"))
+    yield Sample(metrics.HEADROOM, headroom(now_open.retention, at), (run,))
+    for signal in () if now_open.pace is None else governor_of(now_open.pace).get("signals", ()):
+        yield Sample(metrics.PRESSURE, signal["pressure"], (run, signal["signal"]))
+    for name, age in now_open.signal_ages.items():
+        yield Sample(metrics.SIGNAL_AGE, age, (run, name))
     recent = tally.recent
     if recent is None or at <= recent.since:
         return

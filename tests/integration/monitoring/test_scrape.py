@@ -27,8 +27,13 @@ EVENTS, SLICES = 12_000, 6
 UNREAD = 500
 """Orders that live has not written."""
 RATE = 150_000
-WITHOUT_DATA = {"Freshness", "Quarantined by live", "Cost of the budget", "Since the last promotion"}
-"""Live is not our own driver here, the contract has no budget for costs, and no run was promoted."""
+WITHOUT_DATA = {
+    *("Freshness", "Quarantined by live", "Cost of the budget", "Since the last promotion", "Effect on live"),
+    *("Waiting runs", "Replay budget", "Retention headroom"),
+    *("Commit latency", "Pressure", "Age of signals"),
+}
+"""Live is not our own driver here, no budget is set, nothing expires, and no run was promoted or measured;
+live commits nothing during the replay."""
 PENDING = ["AnabranchSourceDown"]
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from anabranch.adapters.sql.store import SqlRunStore, StoreAbsentError
+from anabranch.app.replay_queue import budget_view
 from anabranch.contract.price_book import load_price_book
 from anabranch.monitoring.run_reader import RunMetricsReader
 from anabranch.plan.forecast.pricing import cores_of
@@ -37,7 +38,7 @@ class DatabaseMetrics:
                 self._store = self._project_context.store(create=False)
         except StoreAbsentError:
             return self._runs.empty()
-        return self._runs.read(self._store.reader)
+        return self._runs.read(self._store.reader, budget_view(self._project_context, self._store))
 
     def verify_audit(self) -> ChainVerdict | None:
         """The last verdict until it is old, since a verification reads the whole chain. None: no database yet."""
