@@ -85,12 +85,13 @@ def test_states_with_rows_that_a_promotion_corrected_are_left_out(accounts: Acco
     assert head_of(wrong) not in accounts.states()
 
 
-def test_the_earliest_of_several_promotions_counts(accounts: Accounts) -> None:
+@pytest.mark.parametrize("earliest_last", [False, True])
+def test_the_earliest_root_of_several_promotions_counts(accounts: Accounts, earliest_last: bool) -> None:
     first = accounts.live(1)
     second = accounts.live(2)
     accounts.live(3)
-    accounts.promotion("r1", root=first)
-    accounts.promotion("r2", root=second)
+    for number, root in enumerate((second, first) if earliest_last else (first, second)):
+        accounts.promotion(f"r{number}", root=root)
     assert accounts.states() == [head_of(first)]
 
 

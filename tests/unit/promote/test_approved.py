@@ -195,6 +195,12 @@ def test_the_author_promotes_only_where_the_context_lets_authors(desk: Desk) -> 
     assert desk.require("ops").approval.by == "bob"
 
 
+def test_where_no_approval_is_required_the_author_promotes(desk: Desk) -> None:
+    desk.settings = context(approval={"required": False, "authorMayPromote": False})
+    desk.validate()
+    assert desk.require(AUTHOR).approval == ApprovalNotRequired("prod")
+
+
 def test_only_named_operators_promote(desk: Desk) -> None:
     desk.settings = context(roles={"operators": ["ops"]})
     desk.validate()
