@@ -204,13 +204,15 @@ def test_a_plan_for_people(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) 
     assert "429" in printed.out
     assert "promote to shop.orders in one commit: 2 files removed" in printed.out
     assert "one atomic commit; no data file is rewritten" in printed.out
+    assert "set for user ANONYMOUS, client-id anabranch-replay-RUN while a limit applies" in printed.out
     assert f"anabranch apply -f {contract}" in printed.err
 
 
 def test_a_plan_file_holds_the_plan_and_its_contract(plan_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     contract, out = a_good_shop(plan_shop), plan_shop.folder / "plan.json"
     document = planned(plan_shop, contract, capsys, "--out", str(out))
-    prospect = {"schedule", "cost", "target"}  # by the last rehearsal and the prices of the day, so no part of the plan
+    # By the last rehearsal, the prices of the day and the brokers as they are now, so no part of the plan.
+    prospect = {"schedule", "cost", "target", "quota"}
     assert json.loads(out.read_text()) == {key: value for key, value in document.items() if key not in prospect}
     found = read_plan_file(out)
     assert found.plan.hash == document["hash"]
