@@ -113,6 +113,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel("Retention headroom", "s", ((f"anabranch_retention_headroom_seconds{{{_RUN}}}", "{{run}}"),)),
             Panel("Waiting runs", "short", (("anabranch_queue_length", "waiting"),)),
             Panel("Replay budget", "Bps", (("anabranch_budget_bytes_per_second", "budget"),)),
+            Panel("Orphan quotas", "short", (("anabranch_orphan_quotas", "orphans"),)),
             Panel("Cost of the budget", "percentunit", ((f"anabranch_cost_ratio{{{_RUN}}}", "{{run}}"),)),
             Panel(
                 "Quarantined by replay",

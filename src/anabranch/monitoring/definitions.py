@@ -68,7 +68,7 @@ RATE = _gauge(
     "rate_bytes_per_second",
     Source.DATABASE,
     "run kind",
-    "Byte rate of a replay: `allowed` by the lowest limit (absent: unlimited), `actual` of the last slices.",
+    "Byte rate of a replay: `allowed` by the lowest limit, `actual` of the last slices, `quota` at each broker.",
 )
 HEADROOM = _gauge(
     "retention_headroom_seconds",
@@ -94,6 +94,9 @@ IMPACT = _gauge(
 QUEUE = _gauge("queue_length", Source.DATABASE, "", "Runs that wait for their turn in the replay budget.")
 BUDGET = _gauge(
     "budget_bytes_per_second", Source.DATABASE, "", "The replay budget of the context; absent if it has none."
+)
+ORPHAN_QUOTAS = _gauge(
+    "orphan_quotas", Source.DATABASE, "", "Broker quotas on record whose process has ended without removing them."
 )
 COST_RATIO = _gauge(
     "cost_ratio", Source.DATABASE, "run", "Cost of reading and computing so far, of the contract's budget.cost."
@@ -172,6 +175,7 @@ DEFINITIONS = (
     IMPACT,
     QUEUE,
     BUDGET,
+    ORPHAN_QUOTAS,
     COST_RATIO,
     LAST_SUCCESS,
     SLICES,

@@ -15,6 +15,8 @@ from anabranch.monitoring.throttling import Throttling
 from anabranch.plan.forecast.cost import Stored
 from anabranch.plan.forecast.pricing import price_run
 from anabranch.replay.budget_board import BudgetView
+from anabranch.runs.lease_holder import is_gone
+from anabranch.runs.quotas import is_orphan
 from anabranch.runs.run import Run
 from anabranch.runs.states import TERMINAL
 from anabranch.runs.store import RunReader
@@ -65,7 +67,10 @@ class RunMetricsReader:
         expiries = {run: each.lease.expires_at for run, each in opened.items()}
         self._throttling.count_open(now, {run: at for run, at in expiries.items() if at is not None})
         tallies = {run: each.tally for run, each in sums.items()}
-        return DatabaseReading(now, runs, tallies, opened, dict(self._throttling.seconds), budget)
+        quotas = reader.quotas(only_open=True)
+        orphans = sum(is_orphan(each, reader.lease(each.run_id), now, is_gone) for each in quotas)
+        values = {each.run_id: each.value for each in quotas if each.value is not None}
+        return DatabaseReading(now, runs, tallies, opened, dict(self._throttling.seconds), orphans, values, budget)
 
     def _opened(self, reader: RunReader, run: Run, sums: _Sums) -> OpenRun:
         pace = reader.pace(run.id)

@@ -47,6 +47,9 @@ class DatabaseReading:
     open: Mapping[str, OpenRun] = field(default_factory=dict)
     """Of every run that is not closed."""
     throttled: Mapping[Held, float] = field(default_factory=dict)
+    orphan_quotas: int = 0
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """By run, bytes per second at each broker, as last read back."""
     budget: BudgetView | None = None
     """None: the context has no replay budget."""
 
@@ -55,10 +58,12 @@ def run_samples(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
     """`pipelines` are the project's: their counters begin at 0 before their first run."""
     yield from _counters(reading, pipelines)
     yield from _of_budget(reading.budget)
+    yield Sample(metrics.ORPHAN_QUOTAS, reading.orphan_quotas)
     yield from _seen_by_governors(reading)
     for run in reading.runs:
         if run.state not in TERMINAL:
             alive = _is_replaying(run, reading)
+            yield Sample(metrics.RATE, reading.quotas.get(run.id), (run.id, "quota"))
             yield from _of_run(run, reading.tallies[run.id], reading.open[run.id], reading.at, is_replaying=alive)
 
 

@@ -63,6 +63,18 @@ def test_a_run_is_read_while_it_is_leased_and_once_after(store: SqlRunStore, clo
     assert reader.journals == ["r1"], "once after the release, and not again"
 
 
+def test_a_quota_is_left_once_its_process_has_lost_the_lease(store: SqlRunStore, clock: HandClock) -> None:
+    store.writer.submit(replace(new_run(), contract={"spec": {}}, plan=PLAN), actor="ada")
+    lease = leased(store)
+    quota = store.writer.intend_quota("r1", lease.epoch, cluster="c", user="ada", client_id="replay-r1", value=9)
+    store.writer.confirm_quota(quota.number, lease.epoch)
+    metrics = RunMetricsReader(clock, shipped_price_book, cores=1)
+    reading = metrics.read(store.reader)
+    assert (reading.orphan_quotas, reading.quotas) == (0, {"r1": 9})
+    clock.advance(3600 * SECOND)
+    assert metrics.read(store.reader).orphan_quotas == 1
+
+
 def test_a_limit_counts_while_it_holds(store: SqlRunStore, clock: HandClock) -> None:
     store.writer.submit(replace(new_run(), contract={"spec": {}}, plan=PLAN), actor="ada")
     lease = leased(store)

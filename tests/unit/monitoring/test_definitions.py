@@ -16,7 +16,16 @@ from anabranch.monitoring.files import DASHBOARD, RULES, read_file
 ROOT = Path(__file__).parents[3]
 NAMES = {each.name for each in DEFINITIONS}
 UNITS = ("_info", "_ratio", "_seconds", "_bytes_per_second", "_records_per_second", "_total")
-PLAIN = {"up", "run_state", "audit_chain_intact", "live_lag_records", "table_files", "table_snapshots", "queue_length"}
+PLAIN = {
+    "up",
+    "run_state",
+    "audit_chain_intact",
+    "live_lag_records",
+    "table_files",
+    "table_snapshots",
+    "queue_length",
+    "orphan_quotas",
+}
 """Counts, states and booleans: they have no unit."""
 
 

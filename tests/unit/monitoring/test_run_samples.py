@@ -89,6 +89,13 @@ def test_counters_of_a_pipeline_without_a_run_begin_at_0() -> None:
     assert not any(name == "last_success_timestamp_seconds" for name, *_ in found)
 
 
+def test_quotas_of_open_runs_and_those_that_were_left() -> None:
+    found = values(replace(READING, quotas={"r1": 9, "gone": 8}, orphan_quotas=2), "orders")
+    assert found["rate_bytes_per_second", "r1", "quota"] == 9
+    assert ("rate_bytes_per_second", "gone", "quota") not in found
+    assert found["orphan_quotas",] == 2
+
+
 def test_runs_of_one_pipeline_add_up() -> None:
     other = replace(RUN, id="r2", state=State.CLOSED)
     found = values(replace(READING, runs=[RUN, other], tallies={"r1": TALLY, "r2": TALLY}), "orders")
