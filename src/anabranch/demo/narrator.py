@@ -30,6 +30,10 @@ class Narrator:
         for line in textwrap.wrap(words, WIDTH):
             self._console.print(f"  {line}", markup=False)
 
+    def line(self, text: str) -> None:
+        """Printed as it is, without wrapping."""
+        self._console.print(f"  {text}", markup=False, no_wrap=True, crop=False, overflow="ignore", highlight=False)
+
     def detail(self, words: str) -> None:
         """Printed with --verbose."""
         if self._verbose:

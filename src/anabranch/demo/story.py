@@ -19,6 +19,7 @@ from anabranch.app.project_context import ProjectContext, open_project
 from anabranch.contract.load import load_pipelines
 from anabranch.demo import proof
 from anabranch.demo.hourly import HourlyRevenue
+from anabranch.demo.live_first import LiveFirst
 from anabranch.demo.narrator import Narrator
 from anabranch.demo.orders import BEGINNING, SPAN, make_topic, orders, send
 from anabranch.demo.scene import (
@@ -36,6 +37,8 @@ from anabranch.plan.slices import offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 
 EVENTS = 200_000
+HISTORY_FACTOR = 12
+"""How many times as many orders the last part replays, so that it takes long enough to be measured."""
 TRANSFORM = Path("transforms") / "orders.py"
 ROLLBACK_REASON = "The demo overrides the rollback authority of the contract."
 BUG, FIX = '"GBP": "0.9200"', '"GBP": "1.1700"'
@@ -73,6 +76,7 @@ class Story:
             self._close(BackfillRun(project_context, store, backfill.run_id))
         LivePipeline(project_context, "orders").stop()
         HourlyRevenue(self.folder, self.narrator, self.events)()
+        LiveFirst(self.folder, self.narrator, self.events * HISTORY_FACTOR)()
 
     def _project(self) -> None:
         self.narrator.section("Project", f"A new project in {self.folder}: a Kafka broker, Spark and an Iceberg table.")
