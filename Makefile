@@ -63,8 +63,8 @@ recording: install ## Run the demo and write its output to docs/demo.svg
 bench-cli: $(READY) ## Measure the time of `anabranch --help`, as a ratio to `python -c pass`
 	@$(BIN)/python -m bench.cli_help
 
-bench: install ## Measure ratios into build/bench.json and build/bench.svg (an hour)
-	@for part in cli_help plan_vs_scan retention_audit replay lifecycle live_lag scale rehearsal chart; do \
+bench: install ## Measure ratios into build/bench.json and build/bench.svg (an hour and a half)
+	@for part in cli_help plan_vs_scan retention_audit replay lifecycle live_lag live_latency scale rehearsal chart; do \
 		$(BIN)/python -m bench.$$part || exit 1; done
 
 lock: $(READY) ## Resolve Python and Maven dependencies and write both lock files

@@ -39,6 +39,8 @@ AIMS = {
     "promote_growth": Aim(1.5, least=False),
     "resume_waste": Aim(0.05, least=False),
     "memory_growth": Aim(1.1, least=False),
+    "live_latency_p99_ratio": Aim(1.2, least=False),
+    "governed_rate_vs_best_fixed": Aim(0.6),
     "cli_help_vs_python": Aim(12, least=False),
     "plan_vs_scan": Aim(1, least=False),
 }
