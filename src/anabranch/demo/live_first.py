@@ -25,6 +25,7 @@ from anabranch.plan.slices import Slice
 from anabranch.project.quantities import format_moment
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.replayer import SliceProgress
+from anabranch.runs.states import Event, State
 
 PIPELINE, TABLE = "orders", "shop.orders"
 HISTORY = datetime(2025, 6, 10, tzinfo=timezone.utc)
@@ -48,7 +49,7 @@ class Phase:
     began: float
     ended: float
     megabytes_per_second: float | None = None
-    """Of the replay, in the last third of the phase; None: no replay."""
+    """Of the replay; of a governed one in the last third of the phase. None: no replay, or not known."""
 
 
 @dataclass
@@ -102,7 +103,7 @@ class LiveFirst:
             yield self._replay(project_context, store, "without the governor", UNGOVERNED, {"governor": off})
         time.sleep(PAUSE)
         with self.narrator.step("The same replay with the governor; cancelled after a while."):
-            yield self._replay(project_context, store, "with the governor", GOVERNED, {})
+            yield self._replay(project_context, store, "with the governor", GOVERNED, {}, 1 / 3)
 
     def _replay(
         self,
@@ -111,7 +112,9 @@ class LiveFirst:
         name: str,
         seconds: float,
         terms: Mapping[str, object],
+        share: float = 1.0,
     ) -> Phase:
+        """A replay of at most so many seconds, with its rate in the last `share` of them."""
         contract = self.folder / "contracts" / f"{name.replace(' ', '-')}.yaml"
         contract.write_text(json.dumps(contract_for(name.replace(" ", "-"), terms), indent=2))
         run = submit_contract(project_context, store, contract, now=now(), actor="demo")
@@ -121,11 +124,13 @@ class LiveFirst:
             began = time.time()
             stopper.start()
             backfill.replay(lease, observer)
-            ended = time.time()
+            ended = min(time.time(), began + seconds)
             stopper.cancel()
+            if lease.run.state is State.STAGED:
+                lease.transition(Event.CANCEL)
             backfill.close(lease, now(), forfeit=FORFEIT_REASON)
         first = observer.read[0][0] if observer.read else began
-        return Phase(name, first, min(ended, began + seconds), rate(observer.read, ended - (ended - first) / 3))
+        return Phase(name, first, ended, rate(observer.read, ended - (ended - first) * share))
 
 
 def governed_settings(text: str) -> str:
@@ -164,11 +169,11 @@ def contract_for(name: str, terms: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def rate(read: Sequence[tuple[float, int]], since: float) -> float:
-    """Megabytes per second from `since` on; 0 if nothing was read in that time."""
+def rate(read: Sequence[tuple[float, int]], since: float) -> float | None:
+    """Megabytes per second from `since` on; None with fewer than two readings."""
     counted = [each for each in read if each[0] >= since]
     if len(counted) < 2:
-        return 0.0
+        return None
     (first, before), (last, after) = counted[0], counted[-1]
     return (after - before) / 1e6 / max(0.001, last - first)
 
@@ -183,7 +188,7 @@ def drawing(phases: Sequence[Phase], measured: Sequence[Latency]) -> Iterator[st
     for phase in phases:
         bars = strip(measured, phase.began, phase.ended, top)
         own = p99(parts[phase.name])
-        words = "" if phase.megabytes_per_second is None else f", {own / alone:.1f} times live alone"
+        words = "" if phase is phases[0] else f", {own / alone:.1f} times live alone"
         read = "" if phase.megabytes_per_second is None else f"; replay {phase.megabytes_per_second:,.1f} MB/s"
         yield f"{phase.name:20}  p99 {own:.1f} s{words}{read}"
         yield f"  {bars}"
