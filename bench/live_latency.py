@@ -22,12 +22,13 @@ from threading import Event, Thread, Timer
 from bench.workbench import PARTITIONS, TABLE, TOPIC, Bench, Quiet, bench, fill, keep, order, write_contract
 from confluent_kafka import Producer
 
-from anabranch.app.backfill import BackfillRun, submit
+from anabranch.app.backfill import BackfillRun
 from anabranch.app.planning import plan_backfill
 from anabranch.demo.latency import Arrivals, Latency, between, latencies, live_commits, p99
 from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
 from anabranch.plan.slices import Slice
+from anabranch.plan.submission import submit
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.replayer import SliceProgress
 from anabranch.runs.states import State
@@ -106,7 +107,9 @@ def replay_for(place: Bench, name: str, seconds: float, terms: Mapping[str, obje
     planned = plan_backfill(context, file, now=datetime.now(timezone.utc), offsets_per_slice=SLICE)
     watch = Watch()
     with context.store() as store:
-        submitted = submit(store, planned.plan, planned.request.contract, now=datetime.now(timezone.utc), actor="bench")
+        submitted = submit(
+            store.writer, planned.plan, planned.request.contract, now=datetime.now(timezone.utc), actor="bench"
+        )
         run = BackfillRun(context, store, submitted.id)
         stopper = Timer(seconds, _cancel, (store, run.run_id))
         with run.lease() as lease:
