@@ -23,7 +23,7 @@ from anabranch.runs.states import Event
 from tests.fixtures.broker import eventually
 from tests.scenarios.backfills import Onlooker
 from tests.scenarios.shop import Shop, hours
-from tests.scenarios.test_rate_limit import SLOW, limited, replay, wide
+from tests.scenarios.test_rate_limit import SLOW, Consumers, in_small_batches, limited, replay, wide
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -50,6 +50,28 @@ def test_a_replay_with_a_rate_has_a_quota_until_it_ends(new_shop: Callable[..., 
     capacity = closed(shop, run)["capacity"]
     assert capacity["verdict"] == "returned", capacity
     assert capacity["quotas"]["looked_at"].startswith("client quotas of the cluster")
+
+
+@pytest.mark.long
+def test_a_replay_receives_no_more_than_its_rate_over_any_thirty_seconds(new_shop: Callable[..., Shop]) -> None:
+    """As its consumer counts the bytes that brokers sent: with the client's limit and the quota at the same rate."""
+    shop, rate, window = new_shop(partitions=1), FLOOR, 30.0
+    in_small_batches(shop, wide(hours(range(1, 5), each=4500, partitions=1)))
+    shop.live()
+    limited(shop, rate)
+    run = shop.plan(slices=3)
+    consumers = Consumers(shop, f"{REPLAY_PREFIX}-{run.run_id}")
+    with consumers.sampled():
+        assert replay(run, Onlooker()) is ReplayEnd.STAGED
+    received = [(each.after, each.bytes) for each in consumers.samples[::4]]
+    assert received[-1][1] > 1.2 * window * rate, "it read for longer than the window"
+    most = max(
+        last - first
+        for number, (begin, first) in enumerate(received)
+        for end, last in received[number:]
+        if end - begin <= window
+    )
+    assert 0.5 * rate * window <= most <= 1.05 * rate * window
 
 
 def closed(shop: Shop, run: BackfillRun) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -57,11 +57,11 @@ class Scene:
     def brokers(self) -> KafkaQuotas:
         return KafkaQuotas(KafkaAccess(self.kafka.bootstrap), self.topic, {0: ((0, 1),), 1: ((0, 1),)})
 
-    def brake(self, brokers: KafkaQuotas | None = None) -> QuotaBrake:
-        """Without its thread: the test says when it acts."""
+    def brake(self, brokers: KafkaQuotas | None = None, clock: Callable[[], float] | None = None) -> QuotaBrake:
+        """Without its thread the test says when it acts, by a clock of its own."""
         client_id = self.entity.client_id or ""
         quotas = brokers or self.brokers
-        return QuotaBrake(self.lease, quotas, self.entity, client_id, self.notices.append, clock=lambda: self.now)
+        return QuotaBrake(self.lease, quotas, self.entity, client_id, self.notices.append, clock or (lambda: self.now))
 
     def step(self, brake: QuotaBrake, rate: int | None, after: float = 0.0) -> int | None:
         """The quota at the brokers after the brake has acted on this rate, so many seconds later."""
@@ -289,7 +289,7 @@ def test_brokers_send_no_more_than_the_quota_and_are_seen_to_throttle(kafka: Kaf
     kafka.produce(topic, [RECORD] * 4000)
     scene = Scene.open(kafka, store, topic)
     samples: list[tuple[float, dict[str, int]]] = []
-    with scene.brake() as brake:
+    with scene.brake(clock=time.monotonic) as brake:
         brake.apply(limit(rate))
         eventually(lambda: scene.there() == rate)
         with unlimited_reader(scene, samples):
@@ -317,7 +317,7 @@ def test_on_three_brokers_each_may_send_the_share_of_the_largest(tmp_path: Path,
         assert len(led) == 3
         assert max(led.values()) / sum(led.values()) == pytest.approx(0.6, abs=0.05)
         samples: list[tuple[float, dict[str, int]]] = []
-        with scene.brake(brokers) as brake:
+        with scene.brake(brokers, time.monotonic) as brake:
             brake.apply(limit(rate))
             eventually(lambda: scene.there() is not None)
             value = scene.there() or 0
