@@ -32,7 +32,7 @@ HISTORY = datetime(2025, 6, 10, tzinfo=timezone.utc)
 DAYS = timedelta(days=2)
 PATTERNS = 5_000
 """Orders that the history is made of; only their ids differ."""
-PER_SECOND = 500
+PER_SECOND = 2_000
 FIRST_HISTORIC, FIRST_STEADY = 10_000_000, 90_000_000
 ALONE, UNGOVERNED, GOVERNED, PAUSE = 12.0, 15.0, 40.0, 6.0
 """Seconds of each phase, and between two of them."""
@@ -84,7 +84,7 @@ class LiveFirst:
         project_context = open_project(self.folder)
         with self.narrator.step(f"Produce {self.history:,} orders and wait until live's lag is 0."):
             send(project_context.kafka.client("shop"), history(self.history))
-            LivePipeline(project_context, PIPELINE).start(LivePace(interval_seconds=1.0))
+            LivePipeline(project_context, PIPELINE).start(LivePace(interval_seconds=0.3))
             await_live(project_context, PIPELINE)
         with _orders_come_in(project_context) as arrivals, project_context.store() as store:
             phases = list(self._phases(project_context, store))

@@ -37,7 +37,7 @@ from anabranch.plan.slices import offsets_in
 from anabranch.project.scaffold import plan_project, write_project
 
 EVENTS = 200_000
-HISTORY_FACTOR = 8
+HISTORY_FACTOR = 12
 """How many times as many orders the last part replays, so that it takes long enough to be measured."""
 TRANSFORM = Path("transforms") / "orders.py"
 ROLLBACK_REASON = "The demo overrides the rollback authority of the contract."
