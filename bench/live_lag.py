@@ -27,7 +27,7 @@ from anabranch.contract.load import load_pipelines
 from anabranch.live.pace import LivePace
 from anabranch.live.process import LivePipeline
 from anabranch.plan.submission import submit
-from anabranch.readiness.live_samples import Sample
+from anabranch.readiness.live_samples import LiveSample
 from anabranch.replay.replayer import ReplayEnd
 from anabranch.runs.states import Event as Move
 
@@ -86,7 +86,7 @@ def replay(place: Bench, file: Path) -> float:
     return took
 
 
-def p99(samples: list[Sample], *, replaying: bool) -> float:
+def p99(samples: list[LiveSample], *, replaying: bool) -> float:
     lags = [each.lag for each in samples if each.replaying is replaying and each.lag is not None]
     sys.stderr.write(
         f"  {'with' if replaying else 'without'} a replay: {len(lags)} looks, median {statistics.median(lags)}\n"

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from anabranch.app.backfill import BackfillRun
 from anabranch.gates.measure import READS
 from anabranch.plan.plan import Plan
-from anabranch.plan.retention.decision import Answer
+from anabranch.plan.retention.decision import RaceAnswer
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.retention_extension import STEP
 from anabranch.runs.states import Event, State
@@ -146,7 +146,7 @@ def test_read_by_expiry_the_same_range_is_complete(new_shop: Callable[..., Shop]
     set_retention(shop, kept(HOURS[OLD], timedelta(seconds=1.2 * size / SLOW)))
     planned = shop.planned(4)
     assert planned.race is not None
-    assert planned.race.answer is Answer.SOONEST_FIRST, planned.race.steps
+    assert planned.race.answer is RaceAnswer.SOONEST_FIRST, planned.race.steps
     run, watch = submitted(shop), Onlooker()
     assert partitions_of(run.plan) == [[OLD], [OLD], [NEW], [NEW]]
     watch.after_slice = lambda _: expire(shop) if len(watch.seen) == 2 else None
@@ -185,7 +185,7 @@ def test_a_lost_race_is_refused_with_numbers_and_an_extension_holds_and_is_resto
             during.extend([begins(shop)[OLD], retention(shop), answer(shop, run)])
 
     assert shop.apply(run, Onlooker(look)).verdict is Verdict.ACCEPTED
-    assert during == [0, str(milliseconds(timedelta(days=3650))), Answer.EXTENSION.value]
+    assert during == [0, str(milliseconds(timedelta(days=3650))), RaceAnswer.EXTENSION.value]
     assert retention(shop) == former
     assert shop.store.reader.open_steps(STEP) == []
     eventually(lambda: begins(shop)[OLD] >= EACH)

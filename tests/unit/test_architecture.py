@@ -1,4 +1,4 @@
-"""The files and folders that docs/architecture.md names exist, and `app/` decides nothing."""
+"""The files and folders that docs/architecture.md names exist, `app/` decides nothing, class names are unique."""
 
 from __future__ import annotations
 
@@ -130,3 +130,14 @@ def test_a_decision_is_seen(code: str) -> None:
 
 def test_branches_on_settings_are_no_decision() -> None:
     assert decisions("if settings.embedded:\n    pass\nfound = None if password is None else password.reveal()") == []
+
+
+def test_no_class_name_exists_twice() -> None:
+    """Each class has a domain name of its own: a reader who searches for it finds one thing."""
+    places: dict[str, list[str]] = {}
+    for module in sorted((ROOT / "src" / "anabranch").rglob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(module.relative_to(ROOT)))
+    assert len(places) > 500
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

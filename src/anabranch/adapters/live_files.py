@@ -10,7 +10,7 @@ from typing import Any
 from anabranch.adapters import processes
 from anabranch.adapters.processes import Process
 from anabranch.errors import AnabranchError
-from anabranch.replay.live_sources import LiveBatch, LiveDriver
+from anabranch.replay.live_sources import BatchTiming, LiveDriver
 
 
 class LiveFilesUnreadableError(AnabranchError):
@@ -46,9 +46,9 @@ class LiveFiles:
             raise _unreadable(self.record.parent) from error
 
 
-def _batch(said: dict[str, Any], interval: float | None) -> LiveBatch:
+def _batch(said: dict[str, Any], interval: float | None) -> BatchTiming:
     seconds = float(said["ended"]) - float(said["started"])
-    return LiveBatch(int(said["batch"]), seconds, seconds / interval if interval else None)
+    return BatchTiming(int(said["batch"]), seconds, seconds / interval if interval else None)
 
 
 def _document(path: Path) -> dict[str, Any] | None:

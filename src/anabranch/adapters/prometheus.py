@@ -7,9 +7,9 @@ import math
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
+from anabranch.adapters.http.no_redirect import NoRedirect
 from anabranch.errors import AnabranchError
 
 SECONDS, BYTES = 3.0, 1024 * 1024
@@ -17,13 +17,6 @@ SECONDS, BYTES = 3.0, 1024 * 1024
 
 class PrometheusError(AnabranchError):
     code = "prometheus.no-value"
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the token to another address."""
-
-    def redirect_request(self, *_arguments: Any, **_more: Any) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -36,7 +29,7 @@ class Prometheus:
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         address = f"{self.url.rstrip('/')}/api/v1/query?{urlencode({'query': query})}"
         request = urllib.request.Request(address, headers=headers)  # noqa: S310 - settings allow http and https only
-        opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(NoRedirect, urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=SECONDS) as answer:
                 found = json.loads(answer.read(BYTES))["data"]

@@ -19,7 +19,7 @@ from anabranch.readiness.rehearsals import valid_rehearsal
 from anabranch.replay.allowance import RateSource
 from anabranch.replay.governing import Governor, SwitchedOff
 from anabranch.replay.governor_terms import law_of, reason_off, rehearsed_baseline, seconds_alone, targets_of
-from anabranch.replay.pacing import ReadMeter
+from anabranch.replay.pacing import ReadCount
 from anabranch.replay.pressure import Watched
 from anabranch.runs.run_lease import RunLease
 
@@ -33,7 +33,7 @@ class RateGovernor(RateSource, Protocol):
 
 @contextmanager
 def governing(
-    project_context: ProjectContext, lease: RunLease, plan: Plan, pipeline: Pipeline, meter: ReadMeter
+    project_context: ProjectContext, lease: RunLease, plan: Plan, pipeline: Pipeline, meter: ReadCount
 ) -> Iterator[RateGovernor]:
     rules = project_context.loaded.settings.governor
     document = lease.reader.documents(lease.run_id).contract

@@ -14,7 +14,7 @@ from anabranch.contract.pipeline import Pipeline
 from anabranch.errors import AnabranchError
 from anabranch.plan.plan import Plan
 from anabranch.replay.allowance import Allowance, RateSource
-from anabranch.replay.pacing import Pacing, ReadMeter, note_pace, record_change
+from anabranch.replay.pacing import Pacing, ReadCount, note_pace, record_change
 from anabranch.replay.replayer import RunObserver
 from anabranch.runs.run_lease import RunLease
 
@@ -32,7 +32,7 @@ def replay_pacing(
 
     `holds` are the sources that could already hold the run before it started.
     """
-    meter = ReadMeter()
+    meter = ReadCount()
 
     def changed(allowance: Allowance) -> None:
         record_change(lease, observer.notice, allowance)

@@ -16,7 +16,7 @@ from anabranch.replay.allowance import Allowance, RateSource
 from anabranch.replay.budget_board import BudgetBoard, Heartbeat
 from anabranch.replay.budget_claim import RunClaim, contract_schedule
 from anabranch.replay.budget_member import BudgetMember
-from anabranch.replay.budget_shares import Budget
+from anabranch.replay.budget_shares import ReplayBudget
 from anabranch.replay.hours_source import HoursSource
 from anabranch.replay.pause_all import PauseSwitch, pause_all_source
 from anabranch.replay.polled_source import PolledSource
@@ -54,9 +54,9 @@ def _veto_source(settings: VetoSettings, lease: RunLease) -> PolledSource:
     return PolledSource("veto", ask, every=every, patience=2 * (every + timeout))
 
 
-def configured_budget(project_context: ProjectContext) -> Budget | None:
+def configured_budget(project_context: ProjectContext) -> ReplayBudget | None:
     settings = project_context.loaded.settings.replay_budget
-    return None if settings is None else Budget(settings.bytes_per_second, settings.runs)
+    return None if settings is None else ReplayBudget(settings.bytes_per_second, settings.runs)
 
 
 def pause_switch(store: SqlRunStore) -> PauseSwitch:
@@ -67,7 +67,7 @@ def budget_board(store: SqlRunStore) -> BudgetBoard:
     return SqlBudgetBoard(store.engine, store.writer.clock)
 
 
-def _member(project_context: ProjectContext, store: SqlRunStore, lease: RunLease, budget: Budget) -> BudgetMember:
+def _member(project_context: ProjectContext, store: SqlRunStore, lease: RunLease, budget: ReplayBudget) -> BudgetMember:
     schedule = contract_schedule(lease)
     deadline = None if schedule is None else schedule.deadline
     beat = Heartbeat(lease.run_id, lease.epoch, project_context.loaded.context, budget, deadline)

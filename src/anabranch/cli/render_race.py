@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from anabranch.plan.retention.decision import Answer, RaceDecision, seconds_words
+from anabranch.plan.retention.decision import RaceAnswer, RaceDecision, seconds_words
 from anabranch.plan.retention.race import SAFETY
 from anabranch.project.quantities import roughly
 from anabranch.runs.canonical import instant
@@ -44,7 +44,7 @@ def race_words(decision: RaceDecision) -> Iterator[str]:
     yield f"rate: {rate}"
     for number, step in enumerate(decision.steps, start=1):
         yield f"{number}. {step}"
-    if decision.answer is Answer.LOST:
+    if decision.answer is RaceAnswer.LOST:
         yield "apply is refused: raise retention.ms of the topic, allow a faster replay, or narrow the range"
 
 

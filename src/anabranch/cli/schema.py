@@ -11,7 +11,7 @@ import typer
 from anabranch.cli.output import Format, Output, emit
 
 
-class Kind(str, Enum):
+class FileKind(str, Enum):
     PROJECT = "project"
     PIPELINE = "pipeline"
     BACKFILL = "backfill"
@@ -19,7 +19,9 @@ class Kind(str, Enum):
 
 
 def schema(
-    kind: Annotated[Kind | None, typer.Argument(help="One kind of file.", show_default="all in one document")] = None,
+    kind: Annotated[
+        FileKind | None, typer.Argument(help="One kind of file.", show_default="all in one document")
+    ] = None,
     output: Output = Format.JSON,
 ) -> None:
     """Print the JSON Schema of the project's files."""

@@ -44,7 +44,7 @@ governor:
 
 
 @dataclass(frozen=True)
-class Phase:
+class LoadPhase:
     name: str
     began: float
     ended: float
@@ -93,11 +93,11 @@ class LiveFirst:
         for line in drawing(phases, measured):
             self.narrator.line(line)
 
-    def _phases(self, project_context: ProjectContext, store: SqlRunStore) -> Iterator[Phase]:
+    def _phases(self, project_context: ProjectContext, store: SqlRunStore) -> Iterator[LoadPhase]:
         began = time.time()
         with self.narrator.step("Live alone."):
             time.sleep(ALONE)
-        yield Phase("live alone", began, time.time())
+        yield LoadPhase("live alone", began, time.time())
         off = {"off": "To show what a replay does to live without it"}
         with self.narrator.step("Replay beside live, without the governor; cancelled after a while."):
             yield self._replay(project_context, store, "without the governor", UNGOVERNED, {"governor": off})
@@ -113,7 +113,7 @@ class LiveFirst:
         seconds: float,
         terms: Mapping[str, object],
         share: float = 1.0,
-    ) -> Phase:
+    ) -> LoadPhase:
         """A replay of at most so many seconds, with its rate in the last `share` of them."""
         contract = self.folder / "contracts" / f"{name.replace(' ', '-')}.yaml"
         contract.write_text(json.dumps(contract_for(name.replace(" ", "-"), terms), indent=2))
@@ -130,7 +130,7 @@ class LiveFirst:
                 lease.transition(Event.CANCEL)
             backfill.close(lease, now(), forfeit=FORFEIT_REASON)
         first = observer.read[0][0] if observer.read else began
-        return Phase(name, first, ended, rate(observer.read, ended - (ended - first) * share))
+        return LoadPhase(name, first, ended, rate(observer.read, ended - (ended - first) * share))
 
 
 def governed_settings(text: str) -> str:
@@ -178,7 +178,7 @@ def rate(read: Sequence[tuple[float, int]], since: float) -> float | None:
     return (after - before) / 1e6 / max(0.001, last - first)
 
 
-def drawing(phases: Sequence[Phase], measured: Sequence[Latency]) -> Iterator[str]:
+def drawing(phases: Sequence[LoadPhase], measured: Sequence[Latency]) -> Iterator[str]:
     """A line of bars for each phase, one bar a second, all by one scale."""
     parts = {phase.name: between(measured, phase.began, phase.ended) for phase in phases}
     if few := [name for name, part in parts.items() if len(part) < 2]:

@@ -38,7 +38,7 @@ from anabranch.live.lock import only_driver
 from anabranch.live.pace import LivePace, client_id
 from anabranch.live.progress import ProgressKeeper
 from anabranch.live.query import start_query, starting_offsets
-from anabranch.live.record import DriverRecord, Phase, save_record
+from anabranch.live.record import DriverPhase, DriverRecord, save_record
 from anabranch.live.start_states import CheckpointKeeper
 from anabranch.live.topic import same_topic
 from anabranch.live.windows import LiveWindowWriter, require_state
@@ -71,21 +71,21 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.layout = LiveLayout(self.project_context.state.resolve(), self.loaded.name)
-        self._record = DriverRecord(process_of(psutil.Process()), Phase.STARTING)
+        self._record = DriverRecord(process_of(psutil.Process()), DriverPhase.STARTING)
 
     def run(self) -> None:
         with only_driver(self.layout.lock, LOCK_SECONDS) as lock:
-            self._update_record(Phase.STARTING)
+            self._update_record(DriverPhase.STARTING)
             try:
                 self._serve(lock)
             except AnabranchError as error:
-                self._update_record(Phase.FAILED, error=error.as_dict())
+                self._update_record(DriverPhase.FAILED, error=error.as_dict())
                 raise
             except Exception as error:
                 failed = self._failure(error)
-                self._update_record(Phase.FAILED, error=failed.as_dict())
+                self._update_record(DriverPhase.FAILED, error=failed.as_dict())
                 raise failed from error
-            self._update_record(Phase.STOPPED)
+            self._update_record(DriverPhase.STOPPED)
 
     def _serve(self, lock: int) -> None:
         self.say(f"live {self.loaded.name}: process {os.getpid()}, {self.pace}")
@@ -109,7 +109,7 @@ class Driver:
                 zones = self._zones(topic)
                 writer = self._writer(session, transform, topic, keeper, zones)
                 query = self._start(session, topic, writer)
-                self._update_record(Phase.RUNNING, code=transform.digest, query=str(query.id))
+                self._update_record(DriverPhase.RUNNING, code=transform.digest, query=str(query.id))
                 self._watch(query, writer)
                 zones.flush()
         finally:
@@ -240,7 +240,7 @@ class Driver:
     def _client(self) -> Mapping[str, str]:
         return self.project_context.kafka.client(client_id(self.loaded.name))
 
-    def _update_record(self, phase: Phase | None = None, **more: Any) -> None:
+    def _update_record(self, phase: DriverPhase | None = None, **more: Any) -> None:
         """Thread-safe: called by the driver and by the service watch."""
         with self._record_lock:
             self._record = replace(self._record, phase=phase or self._record.phase, **more)

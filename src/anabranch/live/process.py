@@ -30,7 +30,7 @@ from anabranch.live.lock import is_free
 from anabranch.live.pace import LivePace, client_id
 from anabranch.live.pipelines import find_pipeline
 from anabranch.live.progress import load_progress
-from anabranch.live.record import DriverRecord, Phase, load_record
+from anabranch.live.record import DriverPhase, DriverRecord, load_record
 from anabranch.live.status import Lag, LiveStatus, live_state, measure_lag
 
 START_SECONDS = 180.0
@@ -132,7 +132,7 @@ class LivePipeline:
         while True:
             record = load_record(self._layout.record)
             own_record = record if record is not None and record.process.pid == started.pid else None
-            if own_record is not None and own_record.phase is Phase.RUNNING:
+            if own_record is not None and own_record.phase is DriverPhase.RUNNING:
                 return
             if processes.find_marked(self._layout.mark, started) is None:
                 raise self._did_not_start(load_record(self._layout.record))
@@ -147,7 +147,7 @@ class LivePipeline:
 
     def _did_not_start(self, record: DriverRecord | None) -> DidNotStartError:
         name, log = self._loaded.name, self._layout.log
-        if record is not None and record.phase is Phase.FAILED and record.error is not None:
+        if record is not None and record.phase is DriverPhase.FAILED and record.error is not None:
             failure = record.error
             return DidNotStartError(
                 f"Live {name} did not start: {failure['what']}  [{failure['code']}]",

@@ -16,7 +16,7 @@ from anabranch.live.errors import CONTINUES, LiveStateUnreadableError
 VERSION = 1
 
 
-class Phase(str, Enum):
+class DriverPhase(str, Enum):
     STARTING = "starting"
     RUNNING = "running"
     STOPPED = "stopped"
@@ -26,7 +26,7 @@ class Phase(str, Enum):
 @dataclass(frozen=True)
 class DriverRecord:
     process: Process
-    phase: Phase
+    phase: DriverPhase
     code: str | None = None
     """Digest of the running transform."""
     query: str | None = None
@@ -48,7 +48,7 @@ def load_record(path: Path) -> DriverRecord | None:
         process = Process(int(document["process"]["pid"]), float(document["process"]["started"]))
         return DriverRecord(
             process,
-            Phase(document["phase"]),
+            DriverPhase(document["phase"]),
             document["code"],
             document["query"],
             document["error"],

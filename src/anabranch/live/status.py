@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.live.progress import Progress
-from anabranch.live.record import DriverRecord, Phase
+from anabranch.live.record import DriverPhase, DriverRecord
 
 
 class LiveState(str, Enum):
@@ -97,10 +97,10 @@ class LiveStatus:
 def live_state(record: DriverRecord | None, alive: bool) -> LiveState:
     """The state of live from its driver's record and whether its process runs."""
     if alive:
-        return LiveState.RUNNING if record and record.phase is Phase.RUNNING else LiveState.STARTING
-    if record is None or record.phase is Phase.STOPPED:
+        return LiveState.RUNNING if record and record.phase is DriverPhase.RUNNING else LiveState.STARTING
+    if record is None or record.phase is DriverPhase.STOPPED:
         return LiveState.STOPPED
-    return LiveState.FAILED if record.phase is Phase.FAILED else LiveState.DIED
+    return LiveState.FAILED if record.phase is DriverPhase.FAILED else LiveState.DIED
 
 
 def measure_lag(ranges: Mapping[int, tuple[int, int]], committed: Mapping[int, int]) -> Lag:

@@ -8,7 +8,7 @@ from enum import Enum
 PREFIX = "anabranch_"
 
 
-class Kind(str, Enum):
+class MetricKind(str, Enum):
     GAUGE = "gauge"
     COUNTER = "counter"
 
@@ -28,7 +28,7 @@ class Source(str, Enum):
 class Definition:
     suffix: str
     """The name without the prefix."""
-    kind: Kind
+    kind: MetricKind
     source: Source
     labels: tuple[str, ...]
     help: str
@@ -39,11 +39,11 @@ class Definition:
 
 
 def _gauge(suffix: str, source: Source, labels: str, words: str) -> Definition:
-    return Definition(suffix, Kind.GAUGE, source, tuple(labels.split()), words)
+    return Definition(suffix, MetricKind.GAUGE, source, tuple(labels.split()), words)
 
 
 def _counter(suffix: str, source: Source, labels: str, words: str) -> Definition:
-    return Definition(suffix, Kind.COUNTER, source, tuple(labels.split()), words)
+    return Definition(suffix, MetricKind.COUNTER, source, tuple(labels.split()), words)
 
 
 BUILD_INFO = _gauge("build_info", Source.EXPORTER, "version", "Version of Anabranch that serves the metrics; always 1.")

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from anabranch.contract.pipeline import PipelineSpec
 from anabranch.monitoring import definitions as metrics
-from anabranch.monitoring.samples import Sample, Samples
+from anabranch.monitoring.samples import MetricSample, Samples
 
 Position = Mapping[int, int]
 """The next offset of each partition."""
@@ -62,22 +62,22 @@ class TablesReading:
 
 def table_samples(reading: TablesReading) -> Samples:
     for name, state in reading.tables.items():
-        yield Sample(metrics.TABLE_FILES, state.files, (name,))
-        yield Sample(metrics.TABLE_SNAPSHOTS, state.snapshots, (name,))
+        yield MetricSample(metrics.TABLE_FILES, state.files, (name,))
+        yield MetricSample(metrics.TABLE_SNAPSHOTS, state.snapshots, (name,))
         for pipeline, newest in state.newest_event.items():
-            yield Sample(metrics.LIVE_FRESHNESS, (reading.at - newest).total_seconds(), (pipeline,))
+            yield MetricSample(metrics.LIVE_FRESHNESS, (reading.at - newest).total_seconds(), (pipeline,))
 
 
-def live_samples(positions: Mapping[str, LivePosition], before: Mapping[str, LivePosition]) -> Samples:
+def live_samples(positions: Mapping[str, PositionReading], before: Mapping[str, PositionReading]) -> Samples:
     """`before` are the positions of the reading before this one."""
     for pipeline, position in positions.items():
-        yield Sample(metrics.LIVE_LAG_RECORDS, position.lag, (pipeline,))
+        yield MetricSample(metrics.LIVE_LAG_RECORDS, position.lag, (pipeline,))
         former = before.get(pipeline)
-        yield Sample(metrics.DRAIN_RATE, None if former is None else drain_rate(former, position), (pipeline,))
+        yield MetricSample(metrics.DRAIN_RATE, None if former is None else drain_rate(former, position), (pipeline,))
 
 
 @dataclass(frozen=True)
-class LivePosition:
+class PositionReading:
     at: float
     position: Position
     log_ends: Position
@@ -88,20 +88,20 @@ class LivePosition:
         return sum(max(0, self.log_ends[p] - offset) for p, offset in self.position.items() if p in self.log_ends)
 
 
-def live_positions(kafka: KafkaReading, tables: TablesReading | None) -> dict[str, LivePosition]:
+def live_positions(kafka: KafkaReading, tables: TablesReading | None) -> dict[str, PositionReading]:
     """By pipeline: its group's position, or its commits' to the table; left out if live has neither."""
     by_commits: dict[str, Position] = {}
     for state in () if tables is None else tables.tables.values():
         by_commits |= state.ends
-    found: dict[str, LivePosition] = {}
+    found: dict[str, PositionReading] = {}
     for pipeline, topic in kafka.topics.items():
         position = topic.group or by_commits.get(pipeline)
         if position:
-            found[pipeline] = LivePosition(kafka.at, position, topic.log_ends)
+            found[pipeline] = PositionReading(kafka.at, position, topic.log_ends)
     return found
 
 
-def drain_rate(before: LivePosition, now: LivePosition) -> float | None:
+def drain_rate(before: PositionReading, now: PositionReading) -> float | None:
     """Offsets per second over the partitions of both; None for the same reading, or a position that was set back."""
     both = before.position.keys() & now.position.keys()
     drained = sum(now.position[p] - before.position[p] for p in both)

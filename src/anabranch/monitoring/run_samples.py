@@ -9,7 +9,7 @@ from datetime import datetime
 
 from anabranch.monitoring import definitions as metrics
 from anabranch.monitoring.noted import governor_of, headroom
-from anabranch.monitoring.samples import Sample, Samples
+from anabranch.monitoring.samples import MetricSample, Samples
 from anabranch.monitoring.tally import Tally
 from anabranch.monitoring.throttling import Held
 from anabranch.replay.budget_board import BudgetView
@@ -58,12 +58,12 @@ def run_samples(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
     """`pipelines` are the project's: their counters begin at 0 before their first run."""
     yield from _counters(reading, pipelines)
     yield from _of_budget(reading.budget)
-    yield Sample(metrics.ORPHAN_QUOTAS, reading.orphan_quotas)
+    yield MetricSample(metrics.ORPHAN_QUOTAS, reading.orphan_quotas)
     yield from _seen_by_governors(reading)
     for run in reading.runs:
         if run.state not in TERMINAL:
             alive = _is_replaying(run, reading)
-            yield Sample(metrics.RATE, reading.quotas.get(run.id), (run.id, "quota"))
+            yield MetricSample(metrics.RATE, reading.quotas.get(run.id), (run.id, "quota"))
             yield from _of_run(run, reading.tallies[run.id], reading.open[run.id], reading.at, is_replaying=alive)
 
 
@@ -76,21 +76,21 @@ def _counters(reading: DatabaseReading, pipelines: Sequence[str]) -> Samples:
     for name in dict.fromkeys((*pipelines, *pipeline_of.values())):
         tallies = [reading.tallies[run] for run, pipeline in pipeline_of.items() if pipeline == name]
         for state in (Outcome.SUCCEEDED.value, Outcome.FAILED.value):
-            yield Sample(metrics.SLICES, sum(each.slices.get(state, 0) for each in tallies), (name, state))
+            yield MetricSample(metrics.SLICES, sum(each.slices.get(state, 0) for each in tallies), (name, state))
         for fate in FATES:
-            yield Sample(metrics.RECORDS, sum(each.account.fates[fate] for each in tallies), (name, fate))
-        yield Sample(metrics.READ_BYTES, sum(each.bytes for each in tallies), (name,))
-        yield Sample(metrics.QUARANTINED, sum(each.account.quarantined for each in tallies), (name, "replay"))
+            yield MetricSample(metrics.RECORDS, sum(each.account.fates[fate] for each in tallies), (name, fate))
+        yield MetricSample(metrics.READ_BYTES, sum(each.bytes for each in tallies), (name,))
+        yield MetricSample(metrics.QUARANTINED, sum(each.account.quarantined for each in tallies), (name, "replay"))
         promoted = max((each.promoted_at for each in tallies if each.promoted_at), default=None)
-        yield Sample(metrics.LAST_SUCCESS, None if promoted is None else promoted.timestamp(), (name,))
+        yield MetricSample(metrics.LAST_SUCCESS, None if promoted is None else promoted.timestamp(), (name,))
     for labels, seconds in throttled.items():
-        yield Sample(metrics.THROTTLED, seconds, labels)
+        yield MetricSample(metrics.THROTTLED, seconds, labels)
 
 
 def _of_budget(view: BudgetView | None) -> Samples:
     if view is not None:
-        yield Sample(metrics.BUDGET, view.budget.bytes_per_second)
-        yield Sample(metrics.QUEUE, len(queue_order(view.members, view.at)))
+        yield MetricSample(metrics.BUDGET, view.budget.bytes_per_second)
+        yield MetricSample(metrics.QUEUE, len(queue_order(view.members, view.at)))
 
 
 def _seen_by_governors(reading: DatabaseReading) -> Samples:
@@ -99,10 +99,10 @@ def _seen_by_governors(reading: DatabaseReading) -> Samples:
     paces = ((run.pipeline, pace) for run in replaying if (pace := reading.open[run.id].pace) is not None)
     for pipeline, pace in dict(sorted(paces, key=lambda each: each[1].at)).items():
         governor = governor_of(pace)
-        yield Sample(metrics.LIVE_LAG_SECONDS, governor.get("lag_seconds"), (pipeline,))
+        yield MetricSample(metrics.LIVE_LAG_SECONDS, governor.get("lag_seconds"), (pipeline,))
         for signal in governor.get("signals", ()):
             if signal["signal"] == "latency":
-                yield Sample(metrics.LIVE_LATENCY, signal["value"], (pipeline,))
+                yield MetricSample(metrics.LIVE_LATENCY, signal["value"], (pipeline,))
 
 
 def _is_replaying(run: Run, reading: DatabaseReading) -> bool:
@@ -112,14 +112,14 @@ def _is_replaying(run: Run, reading: DatabaseReading) -> bool:
 
 
 def _of_run(run: Run, tally: Tally, now_open: OpenRun, at: datetime, *, is_replaying: bool) -> Samples:
-    yield Sample(metrics.RUN_INFO, 1, (run.id, run.pipeline, run.target.table))
-    yield Sample(metrics.RUN_STATE, 1, (run.id, run.state.value))
-    yield Sample(metrics.RUN_PROGRESS, tally.staged / tally.planned if tally.planned else None, (run.id,))
-    yield Sample(metrics.COST_RATIO, now_open.cost_ratio, (run.id,))
+    yield MetricSample(metrics.RUN_INFO, 1, (run.id, run.pipeline, run.target.table))
+    yield MetricSample(metrics.RUN_STATE, 1, (run.id, run.state.value))
+    yield MetricSample(metrics.RUN_PROGRESS, tally.staged / tally.planned if tally.planned else None, (run.id,))
+    yield MetricSample(metrics.COST_RATIO, now_open.cost_ratio, (run.id,))
     expires = now_open.lease.expires_at
-    yield Sample(metrics.RUN_LEASE, None if expires is None else expires.timestamp(), (run.id,))
+    yield MetricSample(metrics.RUN_LEASE, None if expires is None else expires.timestamp(), (run.id,))
     for bound, ratio in now_open.impact.items():
-        yield Sample(metrics.IMPACT, ratio, (run.id, bound))
+        yield MetricSample(metrics.IMPACT, ratio, (run.id, bound))
     if is_replaying:
         yield from _of_replay(run.id, tally, now_open, at)
 
@@ -127,16 +127,16 @@ def _of_run(run: Run, tally: Tally, now_open: OpenRun, at: datetime, *, is_repla
 def _of_replay(run: str, tally: Tally, now_open: OpenRun, at: datetime) -> Samples:
     """Of a replay whose process is alive."""
     allowed = None if now_open.pace is None else now_open.pace.details.get("bytes_per_second")
-    yield Sample(metrics.RATE, allowed, (run, "allowed"))
-    yield Sample(metrics.HEADROOM, headroom(now_open.retention, at), (run,))
+    yield MetricSample(metrics.RATE, allowed, (run, "allowed"))
+    yield MetricSample(metrics.HEADROOM, headroom(now_open.retention, at), (run,))
     for signal in () if now_open.pace is None else governor_of(now_open.pace).get("signals", ()):
-        yield Sample(metrics.PRESSURE, signal["pressure"], (run, signal["signal"]))
+        yield MetricSample(metrics.PRESSURE, signal["pressure"], (run, signal["signal"]))
     for name, age in now_open.signal_ages.items():
-        yield Sample(metrics.SIGNAL_AGE, age, (run, name))
+        yield MetricSample(metrics.SIGNAL_AGE, age, (run, name))
     recent = tally.recent
     if recent is None or at <= recent.since:
         return
     elapsed = (at - recent.since).total_seconds()
-    yield Sample(metrics.RATE, recent.bytes / elapsed, (run, "actual"))
+    yield MetricSample(metrics.RATE, recent.bytes / elapsed, (run, "actual"))
     if recent.offsets and tally.planned > tally.staged:
-        yield Sample(metrics.RUN_ETA, (tally.planned - tally.staged) * elapsed / recent.offsets, (run,))
+        yield MetricSample(metrics.RUN_ETA, (tally.planned - tally.staged) * elapsed / recent.offsets, (run,))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from anabranch.monitoring.definitions import DEFINITIONS, Definition, Kind
+from anabranch.monitoring.definitions import DEFINITIONS, Definition, MetricKind
 
-Samples = Iterator["Sample"]
+Samples = Iterator["MetricSample"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class MetricSample:
     metric: Definition
     value: float | None
     """None: unknown; the sample is left out."""
@@ -21,7 +21,7 @@ class Sample:
     """Their values, in the order of the definition."""
 
 
-def families(samples: Iterable[Sample]) -> list[Metric]:
+def families(samples: Iterable[MetricSample]) -> list[Metric]:
     """One family per metric with its samples, in the order of the definitions; a metric without a sample is absent."""
     found: dict[Definition, GaugeMetricFamily | CounterMetricFamily] = {}
     for sample in samples:
@@ -34,7 +34,7 @@ def families(samples: Iterable[Sample]) -> list[Metric]:
 
 def _family(definition: Definition) -> GaugeMetricFamily | CounterMetricFamily:
     match definition.kind:
-        case Kind.GAUGE:
+        case MetricKind.GAUGE:
             return GaugeMetricFamily(definition.name, definition.help, labels=definition.labels)
-        case Kind.COUNTER:
+        case MetricKind.COUNTER:
             return CounterMetricFamily(definition.name, definition.help, labels=definition.labels)

@@ -15,7 +15,7 @@ Value = TypeVar("Value", covariant=True)
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Value]):
+class ReadResult(Generic[Value]):
     """What a read came to: a value, or why there is none."""
 
     value: Value | None
@@ -34,7 +34,7 @@ class CachedSource(Generic[T]):
         self._clock = clock
         self._lock = Lock()
         self._pending: Event | None = None
-        self._last: Outcome[T] | None = None
+        self._last: ReadResult[T] | None = None
         self._read_at: float | None = None
 
     def request(self) -> None:
@@ -45,7 +45,7 @@ class CachedSource(Generic[T]):
                 self._pending = Event()
                 Thread(target=self._run, args=(self._pending,), daemon=True, name="metrics-source").start()
 
-    def await_outcome(self, seconds: float) -> Outcome[T]:
+    def await_outcome(self, seconds: float) -> ReadResult[T]:
         """The outcome of the read under way, unless that takes longer than `seconds`, or the read before failed."""
         with self._lock:
             pending, last = self._pending, self._last
@@ -54,9 +54,9 @@ class CachedSource(Generic[T]):
         if pending is not None and not pending.wait(max(0.0, seconds)):
             with self._lock:
                 if self._pending is pending:
-                    self._last = Outcome(None, "it does not answer")
+                    self._last = ReadResult(None, "it does not answer")
         with self._lock:
-            return self._last or Outcome(None, "it was not read")
+            return self._last or ReadResult(None, "it was not read")
 
     def _run(self, pending: Event) -> None:
         outcome = self._outcome()
@@ -64,11 +64,11 @@ class CachedSource(Generic[T]):
             self._last, self._read_at, self._pending = outcome, self._clock(), None
         pending.set()
 
-    def _outcome(self) -> Outcome[T]:
+    def _outcome(self) -> ReadResult[T]:
         try:
-            return Outcome(self._read())
+            return ReadResult(self._read())
         except AnabranchError as error:
-            return Outcome(None, error.what)
+            return ReadResult(None, error.what)
         except Exception as error:
             # Whatever a client raises: the other sources are served, and this one's `up` is 0.
-            return Outcome(None, f"{type(error).__name__}: {text_of(error)}")
+            return ReadResult(None, f"{type(error).__name__}: {text_of(error)}")

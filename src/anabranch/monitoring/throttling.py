@@ -18,7 +18,7 @@ Held = tuple[str, str]
 
 
 @dataclass
-class _Open:
+class _OpenLimit:
     source: str
     counted_to: datetime
 
@@ -34,7 +34,7 @@ class Throttling:
     seconds: dict[Held, float] = field(default_factory=lambda: defaultdict(float))
     last: int = 0
     """Number of the last record."""
-    _open: dict[str, _Open] = field(default_factory=dict)
+    _open: dict[str, _OpenLimit] = field(default_factory=dict)
 
     def add(self, records: Iterable[AuditRecord]) -> None:
         for record in records:
@@ -60,7 +60,7 @@ class Throttling:
     def _begin(self, record: AuditRecord) -> None:
         run, details = str(record.run_id), json.loads(record.details)
         if details["paused"] or details["bytes_per_second"] is not None:
-            self._open[run] = _Open(str(details["source"]), instant(record.at))
+            self._open[run] = _OpenLimit(str(details["source"]), instant(record.at))
         else:
             self._open.pop(run, None)
 

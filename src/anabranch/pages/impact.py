@@ -11,7 +11,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from anabranch.gates.evidence import Evidence
-from anabranch.gates.impact.effect import LEAST_PAIRS, Effect
+from anabranch.gates.impact.effect import LEAST_PAIRS, PairedEffect
 from anabranch.gates.impact.measured import Impact, MeasuredBlock, lag_words, latency_words, read_impact
 from anabranch.pages.environment import render
 
@@ -147,7 +147,7 @@ def pairs_chart(
     )
 
 
-def interval_chart(name: str, effect: Effect, words: str, shown: Callable[[float], str]) -> IntervalChart:
+def interval_chart(name: str, effect: PairedEffect, words: str, shown: Callable[[float], str]) -> IntervalChart:
     """The effect on a line, with its interval, and the range in which nothing could have been found."""
     values = [effect.mean, 0.0]
     values += [each for each in (effect.low, effect.high) if each is not None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.plan.request import BackfillRequest
-from anabranch.plan.strategies.live_batches import LiveBatch
+from anabranch.plan.strategies.live_batches import WindowedBatch
 from anabranch.plan.strategies.start_snapshots import TableSnapshot
 from anabranch.plan.target_range import TargetPart
 from anabranch.runs.heads import Head
@@ -104,7 +104,7 @@ class TargetFacts:
     live: LiveHistory
     states: tuple[TableSnapshot, ...] = ()
     """Snapshots that a replay may start from, newest first; empty where a range is replaced."""
-    batches: tuple[LiveBatch, ...] = ()
+    batches: tuple[WindowedBatch, ...] = ()
     """Live's batches with windows, as far back as history is retained, for a stream-faithful replay."""
 
 

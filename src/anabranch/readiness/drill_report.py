@@ -76,7 +76,7 @@ class Exercise:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DrillAnswer:
     question: str
     colour: Colour
     words: str
@@ -95,8 +95,8 @@ class Answer:
 class DrillReport:
     pipeline: str
     run: str
-    answers: tuple[Answer, ...]
-    recovery: Answer
+    answers: tuple[DrillAnswer, ...]
+    recovery: DrillAnswer
 
     @property
     def colour(self) -> Colour:
@@ -124,17 +124,19 @@ def drill_history(reader: RunReader, pipeline: str) -> Sequence[Evidence]:
     return [each for each in found if each.subject == f"pipeline/{pipeline}"]
 
 
-def _how_far_back(seen: Exercise) -> Answer:
+def _how_far_back(seen: Exercise) -> DrillAnswer:
     question, kept = "How far back can we go?", seen.kept
     if kept is None:
-        return Answer(question, Colour.RED, f"unknown: the cluster does not show topic {seen.plan.source.topic}", {})
+        return DrillAnswer(
+            question, Colour.RED, f"unknown: the cluster does not show topic {seen.plan.source.topic}", {}
+        )
     back = "to the beginning of the topic" if kept.reach is None else f"{roughly(kept.reach)}, to {kept.oldest}"
     document = kept.document()
     figures = {name: document[name] for name in ("class", "demanded", "replay_from", "kept")}
-    return Answer(question, kept.colour, f"{back}; {kept.words}", figures)
+    return DrillAnswer(question, kept.colour, f"{back}; {kept.words}", figures)
 
 
-def _which_offsets(seen: Exercise) -> Answer:
+def _which_offsets(seen: Exercise) -> DrillAnswer:
     source = seen.plan.source
     shown = ", ".join(f"{p}: {each[0][0]:,}–{each[-1][1]:,}" for p, each in sorted(source.ranges.items()))
     proven = set(source.proof.values()) <= {Proof.MAP, Proof.WHOLE}
@@ -148,10 +150,10 @@ def _which_offsets(seen: Exercise) -> Answer:
     }
     colour = Colour.GREEN if proven else Colour.YELLOW
     words = f"for the drill, by partition, {shown}; that no event is left out {why}"
-    return Answer("Which offsets would that be?", colour, words, figures)
+    return DrillAnswer("Which offsets would that be?", colour, words, figures)
 
 
-def _who_sees_duplicates(seen: Exercise) -> Answer:
+def _who_sees_duplicates(seen: Exercise) -> DrillAnswer:
     held = seen.isolation_held
     words = (
         "none: every consumer group was moved by its own members only, and the run committed nothing to main"
@@ -164,10 +166,10 @@ def _who_sees_duplicates(seen: Exercise) -> Answer:
         f"stop at that commit; {seen.readers.of_the_topic()}"
     )
     figures = {"isolation_held": held, "groups": dict(seen.group_fates), "readers": seen.readers.document()}
-    return Answer("Who sees duplicates?", Colour.GREEN if held else Colour.RED, f"{words}; {after}", figures)
+    return DrillAnswer("Who sees duplicates?", Colour.GREEN if held else Colour.RED, f"{words}; {after}", figures)
 
 
-def _what_proves_it(seen: Exercise) -> Answer:
+def _what_proves_it(seen: Exercise) -> DrillAnswer:
     planned = offsets_in(seen.plan.source.ranges)
     colour, words = Colour.GREEN, [f"the ledger accounts for {seen.accounted:,} of {planned:,} offsets"]
     if not seen.accepted or seen.accounted < planned:
@@ -198,10 +200,10 @@ def _what_proves_it(seen: Exercise) -> Answer:
         "rows": {"before": seen.rows_before, "after": seen.rows_after, "changed": seen.changed},
         "same_code": seen.same_code,
     }
-    return Answer("Which metrics prove that we have caught up?", colour, "; ".join(words), figures)
+    return DrillAnswer("Which metrics prove that we have caught up?", colour, "; ".join(words), figures)
 
 
-def _recovery(seen: Exercise) -> Answer:
+def _recovery(seen: Exercise) -> DrillAnswer:
     seconds = seen.seconds
     records = offsets_in(seen.plan.source.ranges)
     rate = records / max(seconds.slices, 0.001)
@@ -233,4 +235,4 @@ def _recovery(seen: Exercise) -> Answer:
         "records_per_second": round(rate, 1),
         "seconds_to_replay_all_that_is_kept": round(everything.total_seconds(), 1),
     }
-    return Answer("How long does it take?", colour, words, figures)
+    return DrillAnswer("How long does it take?", colour, words, figures)

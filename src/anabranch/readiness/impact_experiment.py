@@ -17,7 +17,7 @@ from anabranch.gates.impact.design import Block, Design, block_lengths
 from anabranch.gates.impact.measured import Impact
 from anabranch.readiness.impact_requests import ImpactRequest
 from anabranch.readiness.live_blocks import BlockSpan, longest_batch, measure_blocks
-from anabranch.readiness.live_samples import Sample
+from anabranch.readiness.live_samples import LiveSample
 from anabranch.readiness.ports import LivePositions
 from anabranch.replay.allowance import STANDSTILL, Allowance
 
@@ -43,7 +43,7 @@ class ExperimentLog(Protocol):
 
 
 @dataclass
-class _Open:
+class _OpenBlock:
     """The block at hand."""
 
     block: Block
@@ -64,10 +64,10 @@ class _Course:
     positions: LivePositions
     since: float
     bytes_before: int
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[LiveSample] = field(default_factory=list)
     design: Design | None = None
     began: float = 0.0
-    open: _Open | None = None
+    open: _OpenBlock | None = None
     spans: list[BlockSpan] = field(default_factory=list)
     reason: str | None = None
     is_over: bool = False
@@ -163,7 +163,7 @@ class ImpactExperiment:
         except Exception:  # of any client library; the replay's own reads report an outage
             return
         is_on = course.open is not None and course.open.block.on
-        course.samples.append(Sample(self._clock(), dict(ends), position, is_on))
+        course.samples.append(LiveSample(self._clock(), dict(ends), position, is_on))
 
     def _observe(self, course: _Course, now: float) -> None:
         """Until live's batches were seen, and the replay reads."""
@@ -178,7 +178,7 @@ class ImpactExperiment:
         self._log.started(course.request, design)
         with self._lock:
             course.design, course.began = design, self._clock()
-            course.open = _Open(design.blocks[0])
+            course.open = _OpenBlock(design.blocks[0])
 
     def _advance(self, course: _Course, design: Design, now: float) -> None:
         elapsed = now - course.began
@@ -186,14 +186,14 @@ class ImpactExperiment:
         if at is not None and block != at.block:
             self._close(course, at, now)
             with self._lock:
-                course.open = None if block is None else _Open(block)
+                course.open = None if block is None else _OpenBlock(block)
             at = course.open
         if at is not None and at.counted_from is None and elapsed >= at.block.start + design.settle_seconds:
             at.counted_from, at.bytes_before = now, self._bytes
         if block is None and elapsed >= design.seconds + design.block_seconds / 2:
             self._end(course, None)  # what arrived in the last block was given time to be committed
 
-    def _close(self, course: _Course, at: _Open, now: float) -> None:
+    def _close(self, course: _Course, at: _OpenBlock, now: float) -> None:
         if at.counted_from is not None:
             read = self._bytes - at.bytes_before
             span = BlockSpan(
@@ -224,7 +224,7 @@ def _is_lower(rate: int | None, than: int | None) -> bool:
     return rate is not None and (than is None or rate < than)
 
 
-def _mean_interval(samples: list[Sample]) -> float:
+def _mean_interval(samples: list[LiveSample]) -> float:
     if len(samples) < 2:
         return SAMPLE_SECONDS
     return max(SAMPLE_SECONDS, (samples[-1].at - samples[0].at) / (len(samples) - 1))

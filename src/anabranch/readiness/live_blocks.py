@@ -9,7 +9,7 @@ from math import exp, log
 from statistics import fmean
 
 from anabranch.gates.impact.measured import MeasuredBlock
-from anabranch.readiness.live_samples import Sample, latencies
+from anabranch.readiness.live_samples import LiveSample, latencies
 
 LEAST_SEEN = 0.25
 """Of the looks at live that a block should have had: with fewer it does not count."""
@@ -35,7 +35,7 @@ class BlockSpan:
 
 
 def measure_blocks(
-    spans: Sequence[BlockSpan], samples: Sequence[Sample], sample_seconds: float
+    spans: Sequence[BlockSpan], samples: Sequence[LiveSample], sample_seconds: float
 ) -> tuple[MeasuredBlock, ...]:
     """Each block with the lag of its samples and the latencies of what arrived in it, whenever that was written."""
     waits = list(latencies(samples))
@@ -46,8 +46,8 @@ def measure_blocks(
 
 def _measured(
     span: BlockSpan,
-    samples: Sequence[Sample],
-    waits: Sequence[tuple[Sample, float]],
+    samples: Sequence[LiveSample],
+    waits: Sequence[tuple[LiveSample, float]],
     sample_seconds: float,
     most: float,
 ) -> MeasuredBlock:
@@ -83,7 +83,7 @@ def _flaw(span: BlockSpan, seen: int, sample_seconds: float, most: float) -> str
     return None
 
 
-def longest_batch(samples: Sequence[Sample]) -> float | None:
+def longest_batch(samples: Sequence[LiveSample]) -> float | None:
     """The longest time between two advances of live's position; None: fewer than two were seen."""
     moves = [
         later.at
@@ -93,6 +93,6 @@ def longest_batch(samples: Sequence[Sample]) -> float | None:
     return max((b - a for a, b in pairwise(moves)), default=None)
 
 
-def _advanced(former: Sample, later: Sample) -> bool:
+def _advanced(former: LiveSample, later: LiveSample) -> bool:
     before, after = former.position or {}, later.position or {}
     return any(end > before.get(partition, 0) for partition, end in after.items())

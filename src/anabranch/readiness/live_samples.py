@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Sample:
+class LiveSample:
     at: float
     """Seconds of any clock that only grows."""
     ends: Mapping[int, int]
@@ -24,11 +24,11 @@ class Sample:
         return sum(max(0, end - self.position.get(partition, end)) for partition, end in self.ends.items())
 
 
-def worst_lag(samples: Sequence[Sample], *, replaying: bool) -> int | None:
+def worst_lag(samples: Sequence[LiveSample], *, replaying: bool) -> int | None:
     return max((each.lag for each in samples if each.replaying is replaying and each.lag is not None), default=None)
 
 
-def worst_latency(samples: Sequence[Sample], *, replaying: bool) -> float | None:
+def worst_latency(samples: Sequence[LiveSample], *, replaying: bool) -> float | None:
     """The longest that live took to write records, of those that arrived while a replay was reading, or resting.
 
     By the samples that saw them arrive and be written, not by their timestamps, which producers choose. Records that
@@ -37,7 +37,7 @@ def worst_latency(samples: Sequence[Sample], *, replaying: bool) -> float | None
     return max((seconds for came, seconds in latencies(samples) if came.replaying is replaying), default=None)
 
 
-def arrivals_per_second(samples: Sequence[Sample]) -> float:
+def arrivals_per_second(samples: Sequence[LiveSample]) -> float:
     if len(samples) < 2:
         return 0.0
     first, last = samples[0], samples[-1]
@@ -45,7 +45,7 @@ def arrivals_per_second(samples: Sequence[Sample]) -> float:
     return max(0, came) / max(0.001, last.at - first.at)
 
 
-def latencies(samples: Sequence[Sample]) -> Iterator[tuple[Sample, float]]:
+def latencies(samples: Sequence[LiveSample]) -> Iterator[tuple[LiveSample, float]]:
     """For every growth of a partition: the sample that saw it arrive, and the seconds until it was written.
 
     What was not written by the last sample has taken until then.

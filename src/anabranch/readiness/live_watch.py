@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 
 from anabranch.errors import AnabranchError
-from anabranch.readiness.live_samples import Sample
+from anabranch.readiness.live_samples import LiveSample
 from anabranch.readiness.ports import LivePositions
 
 EVERY_SECONDS = 0.5
@@ -22,7 +22,7 @@ class LiveWatch:
         self._sampling = Lock()
         self._replaying = False
         self._failed: AnabranchError | None = None
-        self.samples: list[Sample] = []
+        self.samples: list[LiveSample] = []
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -62,4 +62,4 @@ class LiveWatch:
         with self._sampling:  # two samples at once could be appended out of order
             replaying, ends = self._replaying, self._positions.log_ends()
             position = self._positions.of_group() or self._positions.of_table() or None
-            self.samples.append(Sample(time.monotonic(), dict(ends), position, replaying))
+            self.samples.append(LiveSample(time.monotonic(), dict(ends), position, replaying))

@@ -24,7 +24,7 @@ from anabranch.plan.forecast.rehearsed import KIND, Fit, Rehearsed, bottleneck, 
 from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.readiness.live_blocks import BlockSpan, longest_batch, measure_blocks
-from anabranch.readiness.live_samples import Sample, arrivals_per_second, worst_lag, worst_latency
+from anabranch.readiness.live_samples import LiveSample, arrivals_per_second, worst_lag, worst_latency
 from anabranch.readiness.live_watch import EVERY_SECONDS, LiveWatch
 from anabranch.readiness.ports import RehearsalTools
 from anabranch.readiness.rehearsal_slices import RehearsalSlices, rehearsal_slices
@@ -226,7 +226,7 @@ class Rehearsal:
         return Burst(slices, tuple(ledgers), self.clock() - started)
 
     def _measure_impact(
-        self, writer: SliceWriter, staging: Staging, slices: RehearsalSlices, before: Sequence[Sample]
+        self, writer: SliceWriter, staging: Staging, slices: RehearsalSlices, before: Sequence[LiveSample]
     ) -> Impact:
         """Switch the replay on and off in random pairs. It replays the smallest burst again and again, so that the
         topic is read from the brokers' page cache after the first time."""

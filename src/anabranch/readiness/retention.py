@@ -85,7 +85,7 @@ class TopicVerdict:
         }
 
 
-def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterable[PipelineClass]) -> TopicVerdict:
+def judge_retention(topic: KeptTopic, classified: Classified | None, readers: Iterable[PipelineClass]) -> TopicVerdict:
     """`readers` are the classes of the project's pipelines that read the topic."""
     read_by = set(readers)
     if topic.partitions is None or topic.keeping is None:
@@ -101,16 +101,16 @@ def judge_topic(topic: KeptTopic, classified: Classified | None, readers: Iterab
     every_event = classified.topic_class is TopicClass.AUDIT or bool(read_by - {"upsert"})
     found = promise(topic, topic.keeping, every_event=every_event)
     unsure = "compact" in topic.keeping.cleanup and not every_event and not read_by
-    return _judge_known(topic, classified, found, topic.keeping, unsure=unsure)
+    return _judge_classified(topic, classified, found, topic.keeping, unsure=unsure)
 
 
-def _judge_known(
+def _judge_classified(
     topic: KeptTopic, classified: Classified, found: Promise, keeping: Keeping, *, unsure: bool
 ) -> TopicVerdict:
     needs, back = classified.needs.total, replay_reach(topic)
     demand = f"{classified.topic_class.value} demands {roughly(needs)}"
 
-    def judged(colour: Colour, words: str, to_green: str = "", more: int | None = None) -> TopicVerdict:
+    def verdict(colour: Colour, words: str, to_green: str = "", more: int | None = None) -> TopicVerdict:
         return TopicVerdict(topic, classified, found, colour, words, to_green, more)
 
     scarce = {limit: kept for limit, kept in found.limits.items() if kept < needs * SPARE[limit]}
@@ -119,19 +119,19 @@ def _judge_known(
         change, more = _change(topic, keeping, scarce, needs)
         kept = f"retained for {roughly(scarce[tightest])} by {tightest.value}, and {demand}"
         if min(scarce.values()) < needs:
-            return judged(
+            return verdict(
                 Colour.RED, f"{kept}: records may be deleted before a mistake in them is corrected", change, more
             )
-        return judged(Colour.YELLOW, f"{kept}: {(scarce[tightest] / needs - 1):.0%} to spare", change, more)
+        return verdict(Colour.YELLOW, f"{kept}: {(scarce[tightest] / needs - 1):.0%} to spare", change, more)
     if back is not None and back < needs:
         whole = instant_text(topic.now + needs - back)[:10]
         words = f"the settings suffice, but today a replay reaches back only {roughly(back)}, and {demand}"
-        return judged(Colour.YELLOW, words, f"wait until {whole}: a replay then reaches back far enough")
+        return verdict(Colour.YELLOW, words, f"wait until {whole}: a replay then reaches back far enough")
     if unsure:
         words = "compacted: a view of the last value by key can be rebuilt, a view of every event can't"
-        return judged(Colour.YELLOW, words, "read it with a pipeline of class upsert, or raise min.compaction.lag.ms")
+        return verdict(Colour.YELLOW, words, "read it with a pipeline of class upsert, or raise min.compaction.lag.ms")
     kept = "retained for ever" if found.kept is None else f"retained for {roughly(found.kept)}"
-    return judged(Colour.GREEN, f"{kept}, and {demand}")
+    return verdict(Colour.GREEN, f"{kept}, and {demand}")
 
 
 def _change(
@@ -184,7 +184,7 @@ def audit_topics(
     for spec in pipelines:
         readers.setdefault(spec.source.topic, []).append(spec.pipeline_class)
     return audit_of(
-        (judge_topic(each, classify(each.name, classes), readers.get(each.name, ())) for each in topics), at
+        (judge_retention(each, classify(each.name, classes), readers.get(each.name, ())) for each in topics), at
     )
 
 

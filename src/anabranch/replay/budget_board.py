@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
-from anabranch.replay.budget_shares import Budget, Member, Place, place_of
+from anabranch.replay.budget_shares import Member, Place, ReplayBudget, place_of
 
 HEARTBEAT_EXPIRES = timedelta(seconds=20)
 """After this long without a heartbeat, by the database's time, a run's slot and share go to the others."""
@@ -35,7 +35,7 @@ class Heartbeat:
     run: str
     epoch: int
     context: str
-    budget: Budget
+    budget: ReplayBudget
     """As this process has it configured. Where processes differ, the lowest counts."""
     deadline: datetime | None = None
     cap: int | None = None
@@ -51,7 +51,7 @@ class BudgetView:
     """The budget of one context at one moment of the database's time."""
 
     at: datetime
-    budget: Budget
+    budget: ReplayBudget
     members: tuple[Member, ...]
 
     def member(self, run: str) -> Member | None:
@@ -71,7 +71,7 @@ class BudgetBoard(Protocol):
     def leave(self, run_id: str, epoch: int) -> None:
         """Give slot, share or place back. Idempotent; does nothing under a superseded epoch."""
 
-    def view(self, context: str, configured: Budget) -> BudgetView:
+    def view(self, context: str, configured: ReplayBudget) -> BudgetView:
         """The budget as it is, without those whose heartbeat has expired. Nothing is changed."""
 
     def set_priority(self, run_id: str, priority: int, *, actor: str) -> None:

@@ -22,7 +22,7 @@ acknowledgements."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class ReplayBudget:
     """What all replays of one context may read together."""
 
     bytes_per_second: int
@@ -69,7 +69,7 @@ class Place:
         return f"{_ordinal(self.position)} of {self.waiting}{behind}; {self.used} of {self.slots} slots in use"
 
 
-def divide(budget: Budget, members: Sequence[Member], now: datetime) -> tuple[Member, ...]:
+def divide(budget: ReplayBudget, members: Sequence[Member], now: datetime) -> tuple[Member, ...]:
     """The same members with who is admitted, and with shares that never exceed the budget while they change.
 
     A share that shrinks stays `held` until its process has acknowledged the smaller one; a share grows only by what is
@@ -91,7 +91,7 @@ def divide(budget: Budget, members: Sequence[Member], now: datetime) -> tuple[Me
     return tuple(divided[each.run] for each in members)
 
 
-def share_at(run: str, priority: int, budget: Budget, members: Sequence[Member], now: datetime) -> int:
+def share_at(run: str, priority: int, budget: ReplayBudget, members: Sequence[Member], now: datetime) -> int:
     """The share in bytes per second that an admitted run would arrive at with this priority; 0 for any other."""
     changed = [replace(each, priority=priority) if each.run == run else each for each in members]
     return _targets(budget, [each for each in changed if each.admitted and not each.exempt], now).get(run, 0)
@@ -103,7 +103,7 @@ def queue_order(members: Iterable[Member], now: datetime) -> tuple[Member, ...]:
     return tuple(sorted(waiting, key=lambda each: (-_rank(each, now), each.joined, each.run)))
 
 
-def place_of(run: str, members: Sequence[Member], budget: Budget, now: datetime) -> Place | None:
+def place_of(run: str, members: Sequence[Member], budget: ReplayBudget, now: datetime) -> Place | None:
     """Where the run stands in the queue; None if it does not wait."""
     queue = [each.run for each in queue_order(members, now)]
     if run not in queue:
@@ -114,7 +114,7 @@ def place_of(run: str, members: Sequence[Member], budget: Budget, now: datetime)
     return Place(position + 1, len(queue), behind, len(slots), budget.runs)
 
 
-def _admitted(budget: Budget, members: Sequence[Member], now: datetime) -> frozenset[str]:
+def _admitted(budget: ReplayBudget, members: Sequence[Member], now: datetime) -> frozenset[str]:
     """Who has a slot: who had one and still wants it, then the queue. Nobody loses a slot to another run."""
     kept = [each.run for each in members if each.admitted and each.wants and not each.exempt]
     rest = [replace(each, admitted=each.run in kept) for each in members]
@@ -122,7 +122,7 @@ def _admitted(budget: Budget, members: Sequence[Member], now: datetime) -> froze
     return frozenset([*kept, *(each.run for each in queue_order(rest, now)[:free])])
 
 
-def _targets(budget: Budget, active: Sequence[Member], now: datetime) -> Mapping[str, int]:
+def _targets(budget: ReplayBudget, active: Sequence[Member], now: datetime) -> Mapping[str, int]:
     """The shares to arrive at: the least share for each, and the rest by weight, up to each run's own limit."""
     if not active:
         return {}

@@ -19,7 +19,7 @@ class SeenCommit:
 
 
 @dataclass(frozen=True)
-class LiveBatch:
+class BatchTiming:
     number: int
     seconds: float
     ratio: float | None
@@ -36,7 +36,7 @@ class LiveDriver:
     runs: bool
     ended: str
     """How it ended, if it did: `stopped` on request, `failed`, or `running` for a process that was killed."""
-    batches: tuple[LiveBatch, ...]
+    batches: tuple[BatchTiming, ...]
     """The last ones, oldest first."""
     silent: tuple[str, ...]
     """Services that do not answer it."""

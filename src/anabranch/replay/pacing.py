@@ -40,7 +40,7 @@ class Experiment(Protocol):
 
 
 @dataclass
-class ReadMeter:
+class ReadCount:
     """How many bytes a replay has read, as its writers count them."""
 
     bytes: int = 0
@@ -60,7 +60,7 @@ class Pacing:
     experiment: Experiment | None = None
     noted: Callable[[Allowance], None] = lambda _: None
     """Called with the allowance at each change and every five seconds."""
-    meter: ReadMeter = field(default_factory=ReadMeter)
+    meter: ReadCount = field(default_factory=ReadCount)
     clock: Callable[[], float] = time.monotonic
     _last: Allowance | None = None
     _noted_at: float = -NOTED_SECONDS

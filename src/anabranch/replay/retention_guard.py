@@ -9,7 +9,7 @@ from math import inf
 from typing import Protocol
 
 from anabranch.errors import AnabranchError
-from anabranch.plan.retention.decision import Answer, Options, RaceDecision, decide
+from anabranch.plan.retention.decision import Options, RaceAnswer, RaceDecision, decide
 from anabranch.plan.retention.facts import RetentionFacts, RetentionObserver
 from anabranch.plan.retention.rate import ReplayRate, observed_rate
 from anabranch.plan.slices import Slice
@@ -76,7 +76,7 @@ class RetentionGuard:
     def __call__(self, remaining: Sequence[Slice]) -> Sequence[Slice]:
         if self.clock() - self._checked >= self._pause:
             self._check(remaining)
-        if self._last is None or self._last.answer is Answer.ENOUGH_TIME:
+        if self._last is None or self._last.answer is RaceAnswer.ENOUGH_TIME:
             return remaining
         place = {slice_.id: number for number, slice_ in enumerate(self._last.order)}
         return sorted(remaining, key=lambda each: place.get(each.id, len(place)))
@@ -103,9 +103,9 @@ class RetentionGuard:
         settings = facts.settings
         unlimited = settings is not None and settings.retention_ms is None and settings.retention_bytes is None
         decision, shared = self._decide(remaining, facts)
-        if shared and decision.answer not in (Answer.ENOUGH_TIME, Answer.SOONEST_FIRST):
+        if shared and decision.answer not in (RaceAnswer.ENOUGH_TIME, RaceAnswer.SOONEST_FIRST):
             self.share.take()
-        if decision.answer is Answer.EXTENSION:
+        if decision.answer is RaceAnswer.EXTENSION:
             decision = self._extended(decision, remaining, facts)
         self._note(decision)
         self._last = decision
@@ -146,7 +146,7 @@ class RetentionGuard:
         before = None if self._last is None else self._last.answer
         if decision.answer is before:
             return
-        if before is not None or decision.answer is not Answer.ENOUGH_TIME:
+        if before is not None or decision.answer is not RaceAnswer.ENOUGH_TIME:
             details = {"answer": decision.answer.value, "steps": list(decision.steps)}
             self.lease.writer.record_act(DECIDED, actor=self.lease.actor, run_id=self.lease.run_id, details=details)
             self.notice(words_of(decision, self.lease.run_id))
@@ -178,9 +178,9 @@ def guarding(guard: RetentionGuard) -> Iterator[SliceOrder]:
 def words_of(decision: RaceDecision, run: str) -> str:
     """One line for people: what is decided, with values, and for a lost race what expires and what to do."""
     match decision.answer:
-        case Answer.ENOUGH_TIME:
+        case RaceAnswer.ENOUGH_TIME:
             return f"retention: enough time again, {decision.words}"
-        case Answer.LOST:
+        case RaceAnswer.LOST:
             losing = "; ".join(
                 f"partition {each.partition} from offset {each.offset}" for each in decision.race if each.is_lost
             )

@@ -12,10 +12,10 @@ from tests.conformance.run_store.scene import MIDNIGHT, HandClock, hours, leased
 from anabranch.adapters.sql.budget import SqlBudgetBoard
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, BudgetView, Heartbeat, NotQueuedError
-from anabranch.replay.budget_shares import Budget, Member
+from anabranch.replay.budget_shares import Member, ReplayBudget
 from anabranch.runs.lease import SupersededError
 
-BUDGET = Budget(1000, 2)
+BUDGET = ReplayBudget(1000, 2)
 RUNS = ("r1", "r2", "r3")
 
 
@@ -31,7 +31,7 @@ def board(store: SqlRunStore, clock: HandClock) -> SqlBudgetBoard:
     return SqlBudgetBoard(store.engine, clock)
 
 
-def beat(board: SqlBudgetBoard, run: str, held: int = 0, budget: Budget = BUDGET, **given: object) -> BudgetView:
+def beat(board: SqlBudgetBoard, run: str, held: int = 0, budget: ReplayBudget = BUDGET, **given: object) -> BudgetView:
     return board.beat(Heartbeat(run, 1, "dev", budget, held=held, **given))  # type: ignore[arg-type]
 
 
@@ -82,7 +82,7 @@ def test_a_run_without_heartbeat_loses_slot_and_share_by_the_databases_time(
 
 @pytest.mark.usefixtures("epochs")
 def test_a_waiting_run_without_heartbeat_is_no_longer_in_the_queue(board: SqlBudgetBoard, clock: HandClock) -> None:
-    one = Budget(1000, 1)
+    one = ReplayBudget(1000, 1)
     for run in RUNS:
         beat(board, run, budget=one)
     clock.advance(HEARTBEAT_EXPIRES - timedelta(seconds=1))
@@ -125,7 +125,7 @@ def test_a_superseded_process_takes_no_part(store: SqlRunStore, board: SqlBudget
 @pytest.mark.usefixtures("epochs")
 def test_the_lowest_budget_of_all_processes_counts_and_contexts_are_apart(board: SqlBudgetBoard) -> None:
     beat(board, "r1")
-    assert beat(board, "r2", budget=Budget(600, 1)).budget == Budget(600, 1)
+    assert beat(board, "r2", budget=ReplayBudget(600, 1)).budget == ReplayBudget(600, 1)
     view = board.beat(Heartbeat("r3", 1, "prod", BUDGET))
     assert [each.run for each in view.members] == ["r3"]
     assert own(view, "r3").granted == 1000
@@ -148,7 +148,7 @@ def test_processes_at_once_never_hold_more_than_the_budget(
     def keep_beating(run: str) -> None:
         told = 0
         for _ in range(15):
-            view = beat(boards[run], run, told, Budget(1000, 3))
+            view = beat(boards[run], run, told, ReplayBudget(1000, 3))
             told = own(view, run).granted
             most.append(sum(max(each.held, each.granted) for each in view.members))
 

@@ -15,20 +15,21 @@ from anabranch.adapters.sql.budget import SqlBudgetBoard
 from anabranch.adapters.sql.store import open_store
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, Heartbeat
 from anabranch.replay.budget_member import BudgetMember, Claim
-from anabranch.replay.budget_shares import Budget
+from anabranch.replay.budget_shares import ReplayBudget
 
-BUDGET = Budget(1000, 1)
+BUDGET = ReplayBudget(1000, 1)
 JOIN = """
 import sys, time
 from anabranch.adapters.sql.budget import SqlBudgetBoard
 from anabranch.adapters.sql.store import open_store
 from anabranch.replay.budget_board import Heartbeat
 from anabranch.replay.budget_member import BudgetMember, Claim
-from anabranch.replay.budget_shares import Budget
+from anabranch.replay.budget_shares import ReplayBudget
 
 url, run, epoch = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with open_store(url) as store:
-    with BudgetMember(SqlBudgetBoard(store.engine), Heartbeat(run, epoch, "dev", Budget(1000, 1)), Claim) as member:
+    heartbeat = Heartbeat(run, epoch, "dev", ReplayBudget(1000, 1))
+    with BudgetMember(SqlBudgetBoard(store.engine), heartbeat, Claim) as member:
         while True:
             member.allowance()
             time.sleep(0.2)

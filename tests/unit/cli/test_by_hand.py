@@ -16,7 +16,7 @@ from anabranch.app.replay_holds import budget_board
 from anabranch.cli.main import main
 from anabranch.project.scaffold import plan_project, write_project
 from anabranch.replay.budget_board import Heartbeat
-from anabranch.replay.budget_shares import Budget
+from anabranch.replay.budget_shares import ReplayBudget
 from anabranch.replay.controls import read_controls
 
 Command = Callable[..., tuple[int, Any]]
@@ -94,7 +94,7 @@ def test_the_queue_is_listed_and_a_priority_changed(command: Command, store: Sql
     file.write_text(file.read_text().replace("spark:", section, 1))
     assert command("queue", "priority", "r1", "9")[0] == 4, "it is in no queue"
     epoch = store.writer.acquire("r1", "host:1", MINUTE, actor="ada").epoch
-    budget_board(store).beat(Heartbeat("r1", epoch, "dev", Budget(1_000_000, 1)))
+    budget_board(store).beat(Heartbeat("r1", epoch, "dev", ReplayBudget(1_000_000, 1)))
     assert command("queue", "priority", "r1", "11")[0] == 2
     assert command("queue", "priority", "r1", "9")[0] == 0
     code, document = command("queue")

@@ -8,7 +8,16 @@ from collections import Counter
 import pytest
 
 from anabranch.demo.latency import Latency
-from anabranch.demo.live_first import HISTORY, PATTERNS, Phase, contract_for, drawing, governed_settings, history, rate
+from anabranch.demo.live_first import (
+    HISTORY,
+    PATTERNS,
+    LoadPhase,
+    contract_for,
+    drawing,
+    governed_settings,
+    history,
+    rate,
+)
 from anabranch.demo.orders import PARTITIONS
 from anabranch.demo.scene import StoryError
 
@@ -57,7 +66,7 @@ def test_each_phase_is_drawn_beside_live_alone() -> None:
         for second, wait in ((0, 1.0), (1, 1.0), (2, 4.0), (3, 4.0))
         for share in (0.1, 0.5)
     ]
-    phases = [Phase("live alone", 0.0, 2.0), Phase("without the governor", 2.0, 4.0, 40.0)]
+    phases = [LoadPhase("live alone", 0.0, 2.0), LoadPhase("without the governor", 2.0, 4.0, 40.0)]
 
     lines = list(drawing(phases, measured))
 
@@ -68,4 +77,4 @@ def test_each_phase_is_drawn_beside_live_alone() -> None:
 
 def test_a_phase_in_which_live_committed_nothing_ends_the_demo() -> None:
     with pytest.raises(StoryError, match="live alone"):
-        list(drawing([Phase("live alone", 0.0, 2.0)], []))
+        list(drawing([LoadPhase("live alone", 0.0, 2.0)], []))

@@ -13,7 +13,7 @@ from anabranch.adapters.live_files import LiveFiles, LiveFilesUnreadableError
 from anabranch.adapters.processes import Process
 from anabranch.live.layout import LiveLayout
 from anabranch.live.progress import BatchDone, Progress, save_progress
-from anabranch.live.record import DriverRecord, Phase, save_record
+from anabranch.live.record import DriverPhase, DriverRecord, save_record
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_nothing_is_known_of_live_that_never_ran_here(tmp_path: Path) -> None:
 
 
 def test_process_phase_batches_and_silent_services_are_read(layout: LiveLayout) -> None:
-    save_record(layout.record, DriverRecord(own_process(), Phase.RUNNING, silent={"Kafka": "2025-06-01"}))
+    save_record(layout.record, DriverRecord(own_process(), DriverPhase.RUNNING, silent={"Kafka": "2025-06-01"}))
     batch = BatchDone(7, 10, 10, 0, 100.0, 101.5, None)
     save_progress(layout.progress, Progress(interval=2.0).after(batch, {0: (0, 10)}, None))
     driver = LiveFiles(layout.state, "orders").driver()
@@ -42,7 +42,7 @@ def test_process_phase_batches_and_silent_services_are_read(layout: LiveLayout) 
 
 
 def test_a_process_that_ended_does_not_run(layout: LiveLayout) -> None:
-    save_record(layout.record, DriverRecord(Process(2**22 + 1, 0.0), Phase.STOPPED))
+    save_record(layout.record, DriverRecord(Process(2**22 + 1, 0.0), DriverPhase.STOPPED))
     driver = LiveFiles(layout.state, "orders").driver()
     assert driver is not None
     assert (driver.runs, driver.ended, driver.batches) == (False, "stopped", ())

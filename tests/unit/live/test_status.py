@@ -14,7 +14,7 @@ from anabranch.adapters.processes import Process
 from anabranch.live.errors import LiveStateUnreadableError
 from anabranch.live.progress import REMEMBERED, BatchDone, Progress, load_progress, save_progress
 from anabranch.live.query import starting_offsets
-from anabranch.live.record import DriverRecord, Phase, load_record, save_record
+from anabranch.live.record import DriverPhase, DriverRecord, load_record, save_record
 from anabranch.live.status import LiveState, live_state, measure_lag
 
 PROCESS = Process(7, 1.5)
@@ -25,15 +25,15 @@ PROCESS = Process(7, 1.5)
     [
         (None, False, LiveState.STOPPED),
         (None, True, LiveState.STARTING),
-        (Phase.STARTING, True, LiveState.STARTING),
-        (Phase.STARTING, False, LiveState.DIED),
-        (Phase.RUNNING, True, LiveState.RUNNING),
-        (Phase.RUNNING, False, LiveState.DIED),
-        (Phase.STOPPED, False, LiveState.STOPPED),
-        (Phase.FAILED, False, LiveState.FAILED),
+        (DriverPhase.STARTING, True, LiveState.STARTING),
+        (DriverPhase.STARTING, False, LiveState.DIED),
+        (DriverPhase.RUNNING, True, LiveState.RUNNING),
+        (DriverPhase.RUNNING, False, LiveState.DIED),
+        (DriverPhase.STOPPED, False, LiveState.STOPPED),
+        (DriverPhase.FAILED, False, LiveState.FAILED),
     ],
 )
-def test_the_state_from_record_and_process(phase: Phase | None, alive: bool, state: LiveState) -> None:
+def test_the_state_from_record_and_process(phase: DriverPhase | None, alive: bool, state: LiveState) -> None:
     assert live_state(None if phase is None else DriverRecord(PROCESS, phase), alive) is state
 
 
@@ -45,7 +45,7 @@ def test_lag_counts_from_the_group_or_else_from_the_beginning() -> None:
 
 
 def test_records_and_progress_come_back_as_they_were(tmp_path: Path) -> None:
-    record = DriverRecord(PROCESS, Phase.FAILED, "digest", "query", {"code": "x.y", "what": "z"})
+    record = DriverRecord(PROCESS, DriverPhase.FAILED, "digest", "query", {"code": "x.y", "what": "z"})
     save_record(tmp_path / "driver.json", record)
     assert load_record(tmp_path / "driver.json") == record
 

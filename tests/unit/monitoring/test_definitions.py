@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from tools import metrics_table
 from tools.dashboard import UID, render
 
-from anabranch.monitoring.definitions import DEFINITIONS, Definition, Kind
+from anabranch.monitoring.definitions import DEFINITIONS, Definition, MetricKind
 from anabranch.monitoring.files import DASHBOARD, RULES, read_file
 
 ROOT = Path(__file__).parents[3]
@@ -36,14 +36,14 @@ def named(text: str) -> set[str]:
 @pytest.mark.parametrize("each", DEFINITIONS, ids=lambda each: each.suffix)
 def test_a_name_ends_with_its_unit(each: Definition) -> None:
     assert each.suffix in PLAIN or each.suffix.endswith(UNITS)
-    assert (each.kind is Kind.COUNTER) == each.suffix.endswith("_total")
+    assert (each.kind is MetricKind.COUNTER) == each.suffix.endswith("_total")
     assert each.help.endswith(".")
 
 
 @pytest.mark.parametrize("each", DEFINITIONS, ids=lambda each: each.suffix)
 def test_only_gauges_have_a_run_and_none_has_a_partition(each: Definition) -> None:
     assert "partition" not in each.labels
-    assert "run" not in each.labels or (each.kind is Kind.GAUGE and "topic" not in each.labels)
+    assert "run" not in each.labels or (each.kind is MetricKind.GAUGE and "topic" not in each.labels)
 
 
 def test_names_are_unique() -> None:

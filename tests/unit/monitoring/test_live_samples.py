@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from anabranch.monitoring.live_samples import (
     KafkaReading,
-    LivePosition,
+    PositionReading,
     TablesReading,
     TableState,
     TopicReading,
@@ -37,16 +37,16 @@ def test_a_lag_is_absent_where_neither_tells_the_position() -> None:
 
 
 def test_a_partition_without_a_position_or_an_end_does_not_count() -> None:
-    assert LivePosition(0, {0: 90, 9: 5}, ENDS).lag == 10
-    assert LivePosition(0, {0: 120}, ENDS).lag == 0
+    assert PositionReading(0, {0: 90, 9: 5}, ENDS).lag == 10
+    assert PositionReading(0, {0: 120}, ENDS).lag == 0
 
 
 def test_the_drain_rate_needs_two_readings_that_go_forward() -> None:
-    before, now = LivePosition(10, {0: 40, 1: 10}, ENDS), LivePosition(15, {0: 80, 1: 20, 2: 999}, ENDS)
+    before, now = PositionReading(10, {0: 40, 1: 10}, ENDS), PositionReading(15, {0: 80, 1: 20, 2: 999}, ENDS)
     assert drain_rate(before, now) == 10
     assert drain_rate(now, now) is None
-    assert drain_rate(LivePosition(10, {0: 90, 1: 90}, ENDS), now) is None
-    assert drain_rate(LivePosition(10, {5: 0}, ENDS), now) is None
+    assert drain_rate(PositionReading(10, {0: 90, 1: 90}, ENDS), now) is None
+    assert drain_rate(PositionReading(10, {5: 0}, ENDS), now) is None
     found = {s.metric.suffix: s.value for s in live_samples({"orders": now}, {"orders": before})}
     assert found == {"live_lag_records": 50, "drain_rate_records_per_second": 10}
     first = {s.metric.suffix: s.value for s in live_samples({"orders": now}, {})}

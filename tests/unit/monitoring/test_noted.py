@@ -14,7 +14,7 @@ from anabranch.gates.impact.measured import KIND
 from anabranch.monitoring.noted import MeasuredImpacts, SignalAges, headroom
 from anabranch.monitoring.run_samples import DatabaseReading, OpenRun
 from anabranch.replay.budget_board import BudgetView
-from anabranch.replay.budget_shares import Budget, Member
+from anabranch.replay.budget_shares import Member, ReplayBudget
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant_text
 from anabranch.runs.pace import Pace
@@ -111,7 +111,7 @@ def test_of_two_replays_of_one_pipeline_the_newest_note_on_live_counts() -> None
 
 def test_the_budget_and_the_runs_that_wait_for_it() -> None:
     members = (Member("r1", NOW, admitted=True), Member("r2", NOW), Member("r3", NOW, wants=False))
-    view = BudgetView(NOW, Budget(1_000, 1), members)
+    view = BudgetView(NOW, ReplayBudget(1_000, 1), members)
     found = values(replace(READING, budget=view), "orders")
     assert (found["budget_bytes_per_second",], found["queue_length",]) == (1_000, 1)
     assert not {("budget_bytes_per_second",), ("queue_length",)} & values(READING, "orders").keys()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from anabranch.plan.offsets.intervals import union
 from anabranch.plan.ports import OffsetAtTime
 from anabranch.plan.retention.cutting import cut_by_expiry
-from anabranch.plan.retention.decision import Answer, Extension, Options, RaceDecision, Share, decide
+from anabranch.plan.retention.decision import Extension, Options, RaceAnswer, RaceDecision, Share, decide
 from anabranch.plan.retention.facts import PartitionLog, RetentionFacts, RetentionSettings
 from anabranch.plan.retention.loss import LossBy, loss_of
 from anabranch.plan.retention.planning import fixed_order
@@ -110,7 +110,7 @@ def test_an_offset_before_the_first_one_is_gone_and_the_race_lost() -> None:
     assert found is not None
     assert found.by is LossBy.GONE
     decision = decide(of_partitions(0), per_slice(1), facts, ANY_ORDER, "a rehearsal")
-    assert decision.answer is Answer.LOST
+    assert decision.answer is RaceAnswer.LOST
     assert "partition 0, offset 0 was deleted" in decision.words
 
 
@@ -137,7 +137,7 @@ def test_no_order_makes_the_greatest_lateness_smaller(slices: list[tuple[float, 
     assert lateness(race_of(found, lambda each: each.width, facts)) == pytest.approx(best)
     decision = decide(cuts, lambda each: each.width, facts, ANY_ORDER, "hand")
     winnable = best <= 0 and all(left > 0 for left, _ in slices)
-    assert (decision.answer in (Answer.ENOUGH_TIME, Answer.SOONEST_FIRST)) == winnable
+    assert (decision.answer in (RaceAnswer.ENOUGH_TIME, RaceAnswer.SOONEST_FIRST)) == winnable
 
 
 def test_equal_slices_keep_their_order() -> None:
@@ -146,7 +146,7 @@ def test_equal_slices_keep_their_order() -> None:
 
 
 def test_the_safety_factor_is_what_makes_the_difference() -> None:
-    for left, answer in ((14.9, Answer.LOST), (15.1, Answer.ENOUGH_TIME)):
+    for left, answer in ((14.9, RaceAnswer.LOST), (15.1, RaceAnswer.ENOUGH_TIME)):
         found = decide(of_partitions(0), per_slice(10), expiring({0: left}), ANY_ORDER, "a rehearsal")
         assert found.answer is answer, left
 
@@ -159,22 +159,22 @@ WEEKS = Extension(round(14 * DAY * 1000))
 
 
 def test_each_step_is_taken_only_where_those_before_it_lose() -> None:
-    assert ladder(ANY_ORDER, {0: HOUR, 1: HOUR}).answer is Answer.ENOUGH_TIME
+    assert ladder(ANY_ORDER, {0: HOUR, 1: HOUR}).answer is RaceAnswer.ENOUGH_TIME
     sooner = ladder(replace(ANY_ORDER, extension=WEEKS), {0: HOUR, 1: 16})
-    assert (sooner.answer, [each.id for each in sooner.order]) == (Answer.SOONEST_FIRST, ["s1", "s0"])
+    assert (sooner.answer, [each.id for each in sooner.order]) == (RaceAnswer.SOONEST_FIRST, ["s1", "s0"])
     share = Share(per_slice(5), "20.0 MB/s instead of 10.0 MB/s")
     faster = ladder(replace(ANY_ORDER, share=share, extension=WEEKS), {0: 9, 1: 16})
-    assert faster.answer is Answer.MORE_SHARE
+    assert faster.answer is RaceAnswer.MORE_SHARE
     assert "20.0 MB/s" in faster.words
     extended = ladder(replace(ANY_ORDER, extension=WEEKS), {0: 9, 1: 16})
-    assert (extended.answer, extended.extend_to_ms) == (Answer.EXTENSION, WEEKS.up_to_ms)
+    assert (extended.answer, extended.extend_to_ms) == (RaceAnswer.EXTENSION, WEEKS.up_to_ms)
     assert "14d" in extended.words
-    assert ladder(ANY_ORDER, {0: 9, 1: 16}).answer is Answer.LOST
+    assert ladder(ANY_ORDER, {0: 9, 1: 16}).answer is RaceAnswer.LOST
 
 
 def test_where_the_order_is_fixed_it_stays_and_the_reason_is_given() -> None:
     found = ladder(IN_ORDER, {0: HOUR, 1: 16})
-    assert (found.answer, [each.id for each in found.order]) == (Answer.LOST, ["s0", "s1"])
+    assert (found.answer, [each.id for each in found.order]) == (RaceAnswer.LOST, ["s0", "s1"])
     assert any("rows of a key depend on their order" in step for step in found.steps)
     assert fixed_order(Strategy.REPLACE_RANGE) is None
     assert all(fixed_order(each) for each in Strategy if each is not Strategy.REPLACE_RANGE)
@@ -182,7 +182,7 @@ def test_where_the_order_is_fixed_it_stays_and_the_reason_is_given() -> None:
 
 def test_an_extension_that_may_not_be_used_is_named_and_the_race_is_lost() -> None:
     found = ladder(replace(ANY_ORDER, extension=replace(WEEKS, withheld="it needs an approval")), {0: 9})
-    assert (found.answer, found.extension_withheld) == (Answer.LOST, "it needs an approval")
+    assert (found.answer, found.extension_withheld) == (RaceAnswer.LOST, "it needs an approval")
     assert found.extend_to_ms is None
     useless = ladder(replace(ANY_ORDER, extension=Extension(round(7 * DAY * 1000), "it needs an approval")), {0: 9})
     assert useless.extension_withheld is None, "an approval would not help"
@@ -192,14 +192,14 @@ def test_no_extension_helps_against_a_limit_by_size() -> None:
     log = PartitionLog(0, 100, (OffsetAtTime(0, ago(0)),), size=1000, bytes_per_second=10.0)
     facts = RetentionFacts("t", NOW, settings(7, 1100), {0: log})
     found = decide(of_partitions(0), per_slice(60), facts, replace(ANY_ORDER, extension=WEEKS), "a rehearsal")
-    assert found.answer is Answer.LOST
+    assert found.answer is RaceAnswer.LOST
     assert any("retention.bytes" in step and "no extension" in step for step in found.steps)
 
 
 def test_without_a_rate_only_what_may_be_deleted_at_any_moment_is_lost() -> None:
-    assert decide(of_partitions(0), None, expiring({0: 1}), ANY_ORDER, None).answer is Answer.ENOUGH_TIME
-    assert decide(of_partitions(0), None, expiring({0: 0}), ANY_ORDER, None).answer is Answer.LOST
-    assert decide(of_partitions(0), None, expiring({0: -5}), ANY_ORDER, None).answer is Answer.LOST
+    assert decide(of_partitions(0), None, expiring({0: 1}), ANY_ORDER, None).answer is RaceAnswer.ENOUGH_TIME
+    assert decide(of_partitions(0), None, expiring({0: 0}), ANY_ORDER, None).answer is RaceAnswer.LOST
+    assert decide(of_partitions(0), None, expiring({0: -5}), ANY_ORDER, None).answer is RaceAnswer.LOST
 
 
 def test_the_worst_partition_comes_first_by_its_tightest_slice() -> None:
@@ -241,8 +241,8 @@ def test_a_cut_by_expiry_wins_where_shares_lose() -> None:
     wanted = {0: ((0, 100),), 1: ((0, 100),)}
     facts = expiring({0: DAY, 1: 1.6 * 100})
     shares, by_expiry = cut(wanted, 50), cut_by_expiry(wanted, 50, facts)
-    assert decide(shares, lambda each: each.width, facts, ANY_ORDER, "hand").answer is Answer.LOST
-    assert decide(by_expiry, lambda each: each.width, facts, ANY_ORDER, "hand").answer is Answer.ENOUGH_TIME
+    assert decide(shares, lambda each: each.width, facts, ANY_ORDER, "hand").answer is RaceAnswer.LOST
+    assert decide(by_expiry, lambda each: each.width, facts, ANY_ORDER, "hand").answer is RaceAnswer.ENOUGH_TIME
     assert [sorted(each.offsets) for each in by_expiry] == [[1], [1], [0], [0]]
 
 

@@ -18,7 +18,7 @@ from anabranch.plan.ports import LiveHistory, SourceFacts, TimestampBounds
 from anabranch.plan.request import SessionsByStreamError
 from anabranch.plan.steps import describe, steps_of
 from anabranch.plan.strategies.event_windows import events_needed
-from anabranch.plan.strategies.live_batches import LiveBatch, window_text
+from anabranch.plan.strategies.live_batches import WindowedBatch, window_text
 from anabranch.plan.strategies.strategy import StrategyIllegalError
 from anabranch.plan.strategies.stream_start import NoStreamStartError, StreamCheckpoint
 from anabranch.plan.target_range import Grain, PartitionRange, TimeAxis, widen
@@ -38,14 +38,14 @@ def mark(offset: int) -> int:
     return max(0, milliseconds(START + (offset - 1) * HOUR / 4) - 600_000) if offset else 0
 
 
-def batches(world: World, **changes: object) -> tuple[LiveBatch, ...]:
+def batches(world: World, **changes: object) -> tuple[WindowedBatch, ...]:
     window = world.request(pipe={"class": "windowed", "window": WINDOW}).pipeline.spec.window
     assert window is not None
     found = []
     for number, start in enumerate(range(0, len(LOG.records), PER_BATCH)):
         marks = mark(start), mark(max(0, start - PER_BATCH))
         span = {0: (start, start + PER_BATCH)}
-        found.append(LiveBatch("q", number, "u1", span, *marks, 0, window_text(window)))
+        found.append(WindowedBatch("q", number, "u1", span, *marks, 0, window_text(window)))
     return tuple(replace(each, **changes) for each in found)  # type: ignore[arg-type]
 
 
@@ -61,7 +61,7 @@ def kept(offset: int, **changes: object) -> StreamCheckpoint:
 def planned(
     world: World,
     checkpoints: Sequence[StreamCheckpoint],
-    told: Sequence[LiveBatch],
+    told: Sequence[WindowedBatch],
     *,
     log: Log = LOG,
     spec: Mapping[str, Any] | None = None,

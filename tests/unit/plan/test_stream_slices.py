@@ -14,7 +14,7 @@ from tests.unit.plan.world import JUNE, milliseconds
 
 from anabranch.contract.event_window import EventWindow
 from anabranch.plan.slices import Slice
-from anabranch.plan.strategies.live_batches import LiveBatch, window_text
+from anabranch.plan.strategies.live_batches import WindowedBatch, window_text
 from anabranch.plan.strategies.stream_slices import RangeWindows, cut_stream
 from anabranch.plan.target_range import Grain, TimeAxis, widen
 
@@ -78,7 +78,9 @@ def test_slices_give_the_rows_that_live_gave_whatever_is_joined_or_capped(
         states.append(deepcopy(live))
         live.batch(events, mark)
         offsets = {0: (start, start + len(events))}
-        batches.append(LiveBatch("q", number, "u", offsets, mark, states[-1].mark, live.late, window_text(declared)))
+        batches.append(
+            WindowedBatch("q", number, "u", offsets, mark, states[-1].mark, live.late, window_text(declared))
+        )
         start += len(events)
         mark = max([mark, *(event - LATENESS for event in events)])
 
@@ -118,7 +120,7 @@ def test_a_batch_that_says_nothing_of_late_events_or_counted_other_windows_begin
         (3, window_text(hour)),
     ]
     batches = [
-        LiveBatch("q", number, "u", {0: (number, number + 1)}, number, max(0, number - 1), late, text)
+        WindowedBatch("q", number, "u", {0: (number, number + 1)}, number, max(0, number - 1), late, text)
         for number, (late, text) in enumerate(said, start=5)
     ]
     windows = RangeWindows.of(hour, widen(AXIS, JUNE, JUNE + timedelta(hours=2)))
@@ -128,7 +130,7 @@ def test_a_batch_that_says_nothing_of_late_events_or_counted_other_windows_begin
 
 def test_the_very_first_batch_stands_alone_since_spark_knows_of_none_before_it() -> None:
     hour = window(60, 60)
-    batches = [LiveBatch("q", n, "u", {0: (n, n + 1)}, n, max(0, n - 1), 0, window_text(hour)) for n in range(4)]
+    batches = [WindowedBatch("q", n, "u", {0: (n, n + 1)}, n, max(0, n - 1), 0, window_text(hour)) for n in range(4)]
     windows = RangeWindows.of(hour, widen(AXIS, JUNE, JUNE + timedelta(hours=2)))
     assert [p.offsets[0] for p in cut_stream(batches, 0, hour, windows, 100, 100)] == [(0, 1), (1, 4)]
 
@@ -137,12 +139,12 @@ def test_batches_that_close_few_windows_are_joined_up_to_the_cap_and_need_no_bat
     hour, begin = window(60, 60), milliseconds(JUNE)
     marks = [begin + n * 60 * MINUTE for n in range(8)]
     closing = [
-        LiveBatch("q", n, "u", {0: (n, n + 1)}, marks[n], marks[n - 1], 0, window_text(hour)) for n in range(2, 8)
+        WindowedBatch("q", n, "u", {0: (n, n + 1)}, marks[n], marks[n - 1], 0, window_text(hour)) for n in range(2, 8)
     ]
     windows = RangeWindows.of(hour, widen(AXIS, JUNE, JUNE + timedelta(hours=9)))
     slices = cut_stream(closing, marks[1], hour, windows, 100, 2)
     assert [slice_.offsets[0] for slice_ in slices] == [(2, 4), (4, 6), (6, 8)]
-    one_jump = [LiveBatch("q", 2, "u", {0: (2, 8)}, marks[7], marks[1], 0, window_text(hour))]
+    one_jump = [WindowedBatch("q", 2, "u", {0: (2, 8)}, marks[7], marks[1], 0, window_text(hour))]
     apart = cut_stream(one_jump, marks[1], hour, windows, 100, 4)
     assert [(slice_.offsets[0], slice_.closes) for slice_ in apart] == [
         ((2, 8), marks[5]),

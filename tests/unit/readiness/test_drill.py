@@ -13,7 +13,7 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.target_range import Grain, TimeAxis, widen
 from anabranch.readiness.drill_report import DrillReport, Exercise, Seconds, answer
 from anabranch.readiness.readers import Readers
-from anabranch.readiness.retention import TopicVerdict, judge_topic
+from anabranch.readiness.retention import TopicVerdict, judge_retention
 from anabranch.readiness.topic_classes import Classified, Needs, TopicClass
 from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic
 from anabranch.runs.heads import Head
@@ -36,7 +36,7 @@ def kept(replay: timedelta = DAY, *, classified: bool = True, keeping: Keeping =
     partitions = {p: KeptPartition(0, 50_000, None, 0, 10) for p in range(2)}
     topic = KeptTopic("shop.orders", "u", 1, partitions, keeping, NOW, 7 * DAY)
     found = Classified(TopicClass.VIEW_SOURCE, Needs(DAY, DAY, DAY, replay)) if classified else None
-    return judge_topic(topic, found, ("stateless",))
+    return judge_retention(topic, found, ("stateless",))
 
 
 def exercise(**changes: Any) -> Exercise:

@@ -10,18 +10,18 @@ import pytest
 from anabranch.gates.impact.design import Design
 from anabranch.gates.impact.measured import Impact, MeasuredBlock, lag_words, latency_words, read_impact
 from anabranch.readiness.live_blocks import BlockSpan, longest_batch, measure_blocks
-from anabranch.readiness.live_samples import Sample
+from anabranch.readiness.live_samples import LiveSample
 
 ON = BlockSpan(1, 1, on=True, start=5, end=20, bytes=15_000_000, bytes_per_second=2_000_000)
 OFF = BlockSpan(2, 1, on=False, start=25, end=40, bytes=0)
 
 
-def every_second(position: dict[int, int], ends: dict[int, int], until: int = 50) -> list[Sample]:
+def every_second(position: dict[int, int], ends: dict[int, int], until: int = 50) -> list[LiveSample]:
     """One partition; `position` and `ends` name the second of each change."""
     samples, at, end = [], 100, 100
     for second in range(until):
         at, end = position.get(second, at), ends.get(second, end)
-        samples.append(Sample(float(second), {0: end}, {0: at}, replaying=False))
+        samples.append(LiveSample(float(second), {0: end}, {0: at}, replaying=False))
     return samples
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.readiness.live_samples import Sample, arrivals_per_second, worst_lag, worst_latency
+from anabranch.readiness.live_samples import LiveSample, arrivals_per_second, worst_lag, worst_latency
 
 
-def sample(at: float, end: int, position: int | None, *, replaying: bool = False) -> Sample:
-    return Sample(at, {0: end}, None if position is None else {0: position}, replaying)
+def sample(at: float, end: int, position: int | None, *, replaying: bool = False) -> LiveSample:
+    return LiveSample(at, {0: end}, None if position is None else {0: position}, replaying)
 
 
 BESIDE = [
@@ -39,10 +39,10 @@ def test_where_live_is_not_or_nothing_came_nobody_can_say() -> None:
 
 def test_a_partition_that_is_behind_counts_though_another_is_ahead() -> None:
     samples = [
-        Sample(0, {0: 10, 1: 10}, {0: 10, 1: 10}, False),
-        Sample(1, {0: 20, 1: 11}, {0: 10, 1: 10}, False),
-        Sample(2, {0: 20, 1: 30}, {0: 10, 1: 30}, False),
-        Sample(9, {0: 20, 1: 30}, {0: 20, 1: 30}, False),
+        LiveSample(0, {0: 10, 1: 10}, {0: 10, 1: 10}, False),
+        LiveSample(1, {0: 20, 1: 11}, {0: 10, 1: 10}, False),
+        LiveSample(2, {0: 20, 1: 30}, {0: 10, 1: 30}, False),
+        LiveSample(9, {0: 20, 1: 30}, {0: 20, 1: 30}, False),
     ]
     assert worst_latency(samples, replaying=False) == 8
 

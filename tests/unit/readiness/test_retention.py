@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.contract.pipeline import PipelineClass
 from anabranch.gates.colour import Colour
-from anabranch.readiness.retention import TopicVerdict, audit_of, judge_topic
+from anabranch.readiness.retention import TopicVerdict, audit_of, judge_retention
 from anabranch.readiness.topic_classes import Classified, Needs, TopicClass
 from anabranch.readiness.topic_retention import Keeping, KeptPartition, KeptTopic, Limit
 
@@ -50,7 +50,7 @@ def judged(
     topic_class: TopicClass | None = TopicClass.VIEW_SOURCE,
     readers: tuple[PipelineClass, ...] = ("stateless",),
 ) -> TopicVerdict:
-    return judge_topic(of, None if topic_class is None else Classified(topic_class, TEN_DAYS), readers)
+    return judge_retention(of, None if topic_class is None else Classified(topic_class, TEN_DAYS), readers)
 
 
 def kept_days(days: float) -> dict[str, int]:

@@ -11,10 +11,10 @@ from anabranch.errors import AnabranchError
 from anabranch.replay.allowance import STANDSTILL
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, BudgetView, Heartbeat
 from anabranch.replay.budget_member import GRACE_SECONDS, BudgetMember, Claim
-from anabranch.replay.budget_shares import Budget, Member, divide
+from anabranch.replay.budget_shares import Member, ReplayBudget, divide
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
-BUDGET = Budget(1000, 1)
+BUDGET = ReplayBudget(1000, 1)
 
 
 class SilentError(AnabranchError):
@@ -44,7 +44,7 @@ class MemoryBoard:
     def leave(self, run_id: str, epoch: int) -> None:
         self.members.pop(run_id, None)
 
-    def view(self, context: str, configured: Budget) -> BudgetView:
+    def view(self, context: str, configured: ReplayBudget) -> BudgetView:
         raise NotImplementedError
 
     def set_priority(self, run_id: str, priority: int, *, actor: str) -> None:

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.replay.budget_shares import AGEING, LEAST_SHARE, Budget, Member, divide, place_of, queue_order
+from anabranch.replay.budget_shares import AGEING, LEAST_SHARE, Member, ReplayBudget, divide, place_of, queue_order
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
 MINUTE = timedelta(minutes=1)
-BUDGET = Budget(1000, 2)
+BUDGET = ReplayBudget(1000, 2)
 
 
-def settled(members: list[Member], budget: Budget = BUDGET, now: datetime = NOW) -> dict[str, int]:
+def settled(members: list[Member], budget: ReplayBudget = BUDGET, now: datetime = NOW) -> dict[str, int]:
     """The shares once every process has acknowledged what it was given, as often as it takes."""
     for _ in range(5):
         members = [replace(each, held=each.granted) for each in divide(budget, members, now)]
@@ -39,7 +39,7 @@ def test_the_earlier_deadline_weighs_more() -> None:
 
 def test_nobody_has_less_than_the_least_share() -> None:
     least, most = Member("a", NOW, priority=1), Member("b", NOW, priority=10, deadline=NOW)
-    budget = Budget(1000, 3)
+    budget = ReplayBudget(1000, 3)
     shares = settled([least, most, replace(most, run="c")], budget)
     assert shares["a"] >= LEAST_SHARE * budget.bytes_per_second
 
@@ -87,14 +87,14 @@ def test_a_higher_priority_is_next() -> None:
 
 
 def test_a_slot_is_not_taken_away_by_a_higher_priority() -> None:
-    first = divide(Budget(1000, 1), [Member("a", NOW)], NOW)
-    members = divide(Budget(1000, 1), [*first, Member("b", NOW, priority=10)], NOW)
+    first = divide(ReplayBudget(1000, 1), [Member("a", NOW)], NOW)
+    members = divide(ReplayBudget(1000, 1), [*first, Member("b", NOW, priority=10)], NOW)
     assert [each.run for each in members if each.admitted] == ["a"]
 
 
 def test_a_paused_run_gives_its_slot_back_and_keeps_its_age() -> None:
-    first = divide(Budget(1000, 1), [Member("a", NOW)], NOW)
-    members = divide(Budget(1000, 1), [replace(first[0], wants=False), Member("b", NOW + MINUTE)], NOW)
+    first = divide(ReplayBudget(1000, 1), [Member("a", NOW)], NOW)
+    members = divide(ReplayBudget(1000, 1), [replace(first[0], wants=False), Member("b", NOW + MINUTE)], NOW)
     assert [(each.run, each.admitted) for each in members] == [("a", False), ("b", True)]
     again = [replace(members[0], wants=True), members[1], Member("c", NOW + 2 * MINUTE)]
     assert [each.run for each in queue_order(again, NOW + 3 * MINUTE)] == ["a", "c"]
@@ -107,7 +107,7 @@ def test_an_exempt_run_takes_neither_slot_nor_share() -> None:
 
 def test_nothing_starves_however_many_more_important_runs_join() -> None:
     """One slot, held for half an hour each time; before it is free two runs of the highest weight have joined."""
-    budget, now = Budget(1000, 1), NOW
+    budget, now = ReplayBudget(1000, 1), NOW
     members: list[Member] = [Member("patient", NOW, priority=1)]
     for number in range(100):
         urgent = Member(f"u{number:03}", now, priority=10, deadline=now)
@@ -140,7 +140,7 @@ def test_processes_never_read_faster_together_than_the_budget(
 ) -> None:
     """Processes beat, apply and leave in any order; each reads at what it applied last, or at what it was told last
     but has not acknowledged: both count."""
-    budget = Budget(rate, runs)
+    budget = ReplayBudget(rate, runs)
     table: dict[str, Member] = {}
     told: dict[str, int] = {}
     applied: dict[str, int] = {}
@@ -175,7 +175,7 @@ def test_the_whole_budget_is_given_out_as_far_as_it_can_be_used(
     given_: list[tuple[int, int | None]], rate: int
 ) -> None:
     members = [Member(f"r{n}", NOW, priority=p, cap=cap) for n, (p, cap) in enumerate(given_)]
-    shares = settled(members, Budget(rate, 10))
+    shares = settled(members, ReplayBudget(rate, 10))
     wanted = sum(rate if cap is None else cap for _, cap in given_)
     assert sum(shares.values()) <= rate
     assert sum(shares.values()) >= min(rate, wanted) - 2 * len(members)

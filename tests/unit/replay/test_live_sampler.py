@@ -10,7 +10,7 @@ import pytest
 from anabranch.errors import AnabranchError
 from anabranch.replay.live_sampler import MEMBERS_SECONDS, LiveSampler
 from anabranch.replay.live_signals import LiveSignals
-from anabranch.replay.live_sources import LiveBatch, LiveDriver, SeenCommit
+from anabranch.replay.live_sources import BatchTiming, LiveDriver, SeenCommit
 
 EPOCH = 1_750_000_000.0
 
@@ -93,7 +93,7 @@ class World:
 
 
 def driver(*, runs: bool = True, ended: str = "running", batches: int = 0, silent: tuple[str, ...] = ()) -> LiveDriver:
-    return LiveDriver(runs, ended, tuple(LiveBatch(n, 0.5 + n, (0.5 + n) / 10) for n in range(batches)), silent)
+    return LiveDriver(runs, ended, tuple(BatchTiming(n, 0.5 + n, (0.5 + n) / 10) for n in range(batches)), silent)
 
 
 def test_lag_is_that_of_the_group() -> None:

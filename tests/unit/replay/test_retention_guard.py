@@ -14,7 +14,7 @@ from tests.unit.replay.test_retention_extension import DAY, TOPIC, Topics
 
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.errors import AnabranchError
-from anabranch.plan.retention.decision import Answer, Extension, Options
+from anabranch.plan.retention.decision import Extension, Options, RaceAnswer
 from anabranch.plan.retention.facts import RetentionFacts
 from anabranch.plan.retention.rate import ReplayRate
 from anabranch.plan.slices import Slice
@@ -237,8 +237,12 @@ def test_a_cluster_that_does_not_answer_at_the_end_is_told_and_the_first_error_s
 
 def test_an_answer_is_recorded_when_it_changes_and_not_at_every_look(race: Race) -> None:
     guard = race.guard()
-    answers: Sequence[tuple[float, Answer]] = [(1000, Answer.ENOUGH_TIME), (20, Answer.LOST), (21, Answer.LOST)]
-    for left, answer in (*answers, (1000.0, Answer.ENOUGH_TIME)):
+    answers: Sequence[tuple[float, RaceAnswer]] = [
+        (1000, RaceAnswer.ENOUGH_TIME),
+        (20, RaceAnswer.LOST),
+        (21, RaceAnswer.LOST),
+    ]
+    for left, answer in (*answers, (1000.0, RaceAnswer.ENOUGH_TIME)):
         race.now += CHECK_SECONDS
         race.cluster.left = dict.fromkeys(range(5), race.now + left)
         guard(ONE_EACH)

@@ -16,11 +16,11 @@ from tests.unit.replay.test_retention_guard import Cluster, Race
 from anabranch.adapters.sql.budget import SqlBudgetBoard
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.replay.budget_board import PRIORITY_SET, Heartbeat
-from anabranch.replay.budget_shares import MOST_PRIORITY, USUAL_PRIORITY, Budget
+from anabranch.replay.budget_shares import MOST_PRIORITY, USUAL_PRIORITY, ReplayBudget
 from anabranch.replay.replayer import ReplayEnd
 from anabranch.replay.retention_share import PriorityShare
 
-BUDGET = Budget(1000, 2)
+BUDGET = ReplayBudget(1000, 2)
 OTHER = "r2"
 LEFT = 65.0
 """Five slices of ten seconds count as 75; at 650 instead of 500 bytes per second as 58."""

@@ -5,28 +5,20 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from email.message import Message
 from http.client import HTTPException
-from typing import IO
 
+from anabranch.adapters.http.no_redirect import NoRedirect
 from anabranch.replay.allowance import Allowance
 from anabranch.replay.veto import denied, read_veto
 
 MOST_BYTES = 64 << 10
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self, _request: urllib.request.Request, _answer: IO[bytes], _code: int, _words: str, _head: Message, _to: str
-    ) -> None:
-        return None
-
-
 def ask_veto(url: str, headers: Mapping[str, str], timeout: float) -> Allowance:
     """The allowance by a GET now. Raises nothing: what fails is a denial with its reason."""
     request = urllib.request.Request(url, headers={"Accept": "application/json", **headers})  # noqa: S310 - checked
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout) as answer:
+        with urllib.request.build_opener(NoRedirect).open(request, timeout=timeout) as answer:
             return read_veto(answer.status, answer.read(MOST_BYTES))
     except urllib.error.HTTPError as error:
         return read_veto(error.code, b"")

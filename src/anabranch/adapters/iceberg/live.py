@@ -11,7 +11,7 @@ from anabranch.adapters.iceberg import properties as props
 from anabranch.adapters.iceberg.commits import ancestry
 from anabranch.errors import NOTHING_CHANGED, AnabranchError, ExitCode
 from anabranch.plan.slices import Offsets
-from anabranch.plan.strategies.live_batches import LiveBatch
+from anabranch.plan.strategies.live_batches import WindowedBatch
 from anabranch.promote.history import Author
 
 TOPIC = "anabranch.topic"
@@ -88,9 +88,9 @@ def live_offsets(table: Table, pipeline: str, topic: str) -> list[Offsets]:
     return found
 
 
-def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
+def live_batches(table: Table, base: int, pipeline: str) -> list[WindowedBatch]:
     """Live's batches up to the base, newest first, as far back as snapshots are kept."""
-    found: list[LiveBatch] = []
+    found: list[WindowedBatch] = []
     for snapshot in ancestry(table, table.snapshot_by_id(base)):
         properties = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
         if properties.get(props.PIPELINE) == pipeline and props.LATE_BEFORE in properties:
@@ -98,8 +98,8 @@ def live_batches(table: Table, base: int, pipeline: str) -> list[LiveBatch]:
     return found
 
 
-def _batch(properties: dict[str, str]) -> LiveBatch:
-    return LiveBatch(
+def _batch(properties: dict[str, str]) -> WindowedBatch:
+    return WindowedBatch(
         properties[props.QUERY],
         int(properties[props.BATCH]),
         properties[TOPIC],

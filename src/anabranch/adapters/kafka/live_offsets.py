@@ -8,7 +8,7 @@ from typing import Any
 from anabranch.adapters.kafka.topics import admin, retriable_codes, unreachable
 
 
-class LiveOffsets:
+class LiveOffsetReader:
     """Reads only: joins no group and commits nothing. One request for all topics, one for each group."""
 
     def __init__(self, client: Mapping[str, str], seconds: float) -> None:

@@ -15,7 +15,7 @@ from anabranch.adapters.sql.engine import reading, writing
 from anabranch.adapters.sql.schema import audit, replay_budget
 from anabranch.adapters.sql.writer import Clock, database_time
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, PRIORITY_SET, BudgetView, Heartbeat, NotQueuedError
-from anabranch.replay.budget_shares import USUAL_PRIORITY, Budget, Member, divide
+from anabranch.replay.budget_shares import USUAL_PRIORITY, Member, ReplayBudget, divide
 from anabranch.runs.canonical import instant, instant_text
 
 
@@ -49,7 +49,7 @@ class SqlBudgetBoard:
             own = (replay_budget.c.run_id == run_id) & (replay_budget.c.epoch == epoch)
             connection.execute(delete(replay_budget).where(own))
 
-    def view(self, context: str, configured: Budget) -> BudgetView:
+    def view(self, context: str, configured: ReplayBudget) -> BudgetView:
         with reading(self.engine) as connection:
             now = database_time(connection, self.clock)
             rows = [row for row in _rows(connection, context) if row.expires_at > instant_text(now)]
@@ -108,9 +108,9 @@ def _rows(connection: Connection, context: str) -> Sequence[Row[Any]]:
     return connection.execute(query.order_by(replay_budget.c.joined_at, replay_budget.c.run_id)).all()
 
 
-def _lowest(rows: Sequence[Row[Any]], own: Budget) -> Budget:
+def _lowest(rows: Sequence[Row[Any]], own: ReplayBudget) -> ReplayBudget:
     rates, runs = [row.bytes_per_second for row in rows], [row.runs for row in rows]
-    return Budget(min([own.bytes_per_second, *rates]), min([own.runs, *runs]))
+    return ReplayBudget(min([own.bytes_per_second, *rates]), min([own.runs, *runs]))
 
 
 def _member(row: Row[Any]) -> Member:

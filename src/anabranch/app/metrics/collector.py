@@ -18,10 +18,10 @@ from anabranch.app.metrics.tables import TableMetrics
 from anabranch.contract.load import load_pipelines
 from anabranch.monitoring import definitions as metrics
 from anabranch.monitoring.definitions import Source
-from anabranch.monitoring.live_samples import LivePosition, live_positions, live_samples, table_samples
+from anabranch.monitoring.live_samples import PositionReading, live_positions, live_samples, table_samples
 from anabranch.monitoring.run_samples import run_samples
-from anabranch.monitoring.samples import Sample, Samples, families
-from anabranch.monitoring.source import CachedSource, Outcome
+from anabranch.monitoring.samples import MetricSample, Samples, families
+from anabranch.monitoring.source import CachedSource, ReadResult
 
 if TYPE_CHECKING:
     from anabranch.app.project_context import ProjectContext
@@ -49,8 +49,8 @@ class ProjectCollector(Collector):
         self._audit = CachedSource(database.verify_audit, READ_EVERY)
         self._kafka = CachedSource(KafkaMetrics(project_context, pipelines).read, READ_EVERY)
         self._tables = CachedSource(TableMetrics(project_context, pipelines, _now).read, READ_EVERY)
-        self._positions: Mapping[str, LivePosition] = {}
-        self._before: Mapping[str, LivePosition] = {}
+        self._positions: Mapping[str, PositionReading] = {}
+        self._before: Mapping[str, PositionReading] = {}
         self._failing: dict[Source, str] = {}
         self._lock = Lock()
 
@@ -66,7 +66,7 @@ class ProjectCollector(Collector):
         for source in (self._database, self._audit, self._kafka, self._tables):
             source.request()
         deadline = time.monotonic() + PATIENCE
-        yield Sample(metrics.BUILD_INFO, 1, (__version__,))
+        yield MetricSample(metrics.BUILD_INFO, 1, (__version__,))
         yield from self._of_pipelines()
         runs = self._database.await_outcome(deadline - time.monotonic())
         yield self._up(Source.DATABASE, runs)
@@ -82,20 +82,20 @@ class ProjectCollector(Collector):
             yield from self._of_live(live_positions(kafka.value, tables.value))
         chain = self._audit.await_outcome(deadline - time.monotonic())
         yield self._up(Source.AUDIT, chain)
-        yield Sample(metrics.AUDIT_INTACT, None if chain.value is None else float(chain.value.intact))
+        yield MetricSample(metrics.AUDIT_INTACT, None if chain.value is None else float(chain.value.intact))
 
     def _of_pipelines(self) -> Samples:
         for name in self._pipelines:
-            yield Sample(metrics.QUARANTINED, self._live_quarantine(name), (name, "live"))
+            yield MetricSample(metrics.QUARANTINED, self._live_quarantine(name), (name, "live"))
 
-    def _of_live(self, positions: Mapping[str, LivePosition]) -> Samples:
+    def _of_live(self, positions: Mapping[str, PositionReading]) -> Samples:
         """A reading that is served again has the same predecessor."""
         if any(each.at != self._positions[name].at for name, each in positions.items() if name in self._positions):
             self._before = self._positions
         self._positions = positions
         return live_samples(positions, self._before)
 
-    def _up(self, source: Source, outcome: Outcome[object]) -> Sample:
+    def _up(self, source: Source, outcome: ReadResult[object]) -> MetricSample:
         error, before = outcome.error, self._failing.get(source)
         if error is None:
             if self._failing.pop(source, None) is not None:
@@ -103,7 +103,7 @@ class ProjectCollector(Collector):
         elif error != before:
             self._failing[source] = error
             self._notice(f"{source.value}: {error}")
-        return Sample(metrics.UP, float(error is None), (source.value,))
+        return MetricSample(metrics.UP, float(error is None), (source.value,))
 
 
 def _now() -> datetime:

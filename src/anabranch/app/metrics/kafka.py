@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from anabranch.adapters.kafka.live_offsets import LiveOffsets
+from anabranch.adapters.kafka.live_offsets import LiveOffsetReader
 from anabranch.app.project_context import ProjectContext
 from anabranch.errors import AnabranchError
 from anabranch.monitoring.live_samples import KafkaReading, topic_readings
@@ -23,7 +23,7 @@ class KafkaMetrics:
     def __init__(self, project_context: ProjectContext, pipelines: Mapping[str, Pipeline]) -> None:
         self._loaded = project_context.loaded
         self._pipelines = pipelines
-        self._offsets: LiveOffsets | None = None
+        self._offsets: LiveOffsetReader | None = None
 
     def read(self) -> KafkaReading:
         """Raises KafkaUnreachableError, or that the embedded broker is down."""
@@ -36,7 +36,7 @@ class KafkaMetrics:
     def _observe(self) -> KafkaReading:
         if self._offsets is None:
             access = ProjectContext(self._loaded).kafka
-            self._offsets = LiveOffsets(access.client(CLIENT_ID), SECONDS)
+            self._offsets = LiveOffsetReader(access.client(CLIENT_ID), SECONDS)
         specs = {name: each.spec for name, each in self._pipelines.items()}
         ends = self._offsets.log_ends(spec.source.topic for spec in specs.values())
         groups = self._offsets.committed(spec.consumer_group for spec in specs.values())

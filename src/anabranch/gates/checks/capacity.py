@@ -13,7 +13,7 @@ from anabranch.gates.binding import byte_rate
 from anabranch.gates.facts import GateFacts
 from anabranch.gates.gate import GateFinding, Judgement, aged, failed, judged, unknown, untested
 from anabranch.gates.impact import measured
-from anabranch.gates.impact.effect import LEAST_PAIRS, Effect
+from anabranch.gates.impact.effect import LEAST_PAIRS, PairedEffect
 from anabranch.gates.impact.measured import Impact, lag_words, latency_words, read_impact
 from anabranch.project.quantities import format_duration
 
@@ -126,7 +126,7 @@ def _effects(facts: GateFacts, impact: Impact, slower: str) -> Iterator[GateFind
 
 
 def _effect(
-    effect: Effect | None,
+    effect: PairedEffect | None,
     reached: Callable[[float], float | None],
     limit: float,
     what: str,

@@ -26,7 +26,7 @@ from anabranch.plan.forecast.estimates import HEADROOM_PER_DURATION, LEAST_HEADR
 from anabranch.plan.forecast.rehearsed import KIND as REHEARSAL
 from anabranch.plan.forecast.rehearsed import read_rehearsed
 from anabranch.plan.plan import Plan
-from anabranch.plan.retention.decision import Answer, RaceDecision, decide
+from anabranch.plan.retention.decision import RaceAnswer, RaceDecision, decide
 from anabranch.plan.retention.planning import race_options
 from anabranch.plan.retention.rate import ReplayRate, planned_rate
 from anabranch.plan.target_range import EPOCH
@@ -87,7 +87,7 @@ class StoragePath:
 def judge_storage_path(facts: GateFacts) -> Judgement:
     evidence = facts.evidence.get(KIND)
     race = _race(facts)
-    if evidence is None and race is not None and race.answer is Answer.LOST:
+    if evidence is None and race is not None and race.answer is RaceAnswer.LOST:
         return judged(
             NAME, [_lost(facts, race)], "", owner=CLUSTER_OWNER, at=facts.now, figures={"race": race.document()}
         )
@@ -177,7 +177,7 @@ def _findings(
     if path.retention_bytes is not None:
         words = f"{topic} is also limited by size: its retention depends on traffic"
         yield untested(words, f"set retention.bytes=-1 on {topic} until the backfill is closed")
-    if race is not None and race.answer is not Answer.ENOUGH_TIME:
+    if race is not None and race.answer is not RaceAnswer.ENOUGH_TIME:
         yield _of_race(facts, race)
     elif path.gone_from is not None:
         yield from _of_retention(facts, topic, path.gone_from - facts.now, duration)
@@ -187,9 +187,9 @@ def _of_race(facts: GateFacts, race: RaceDecision) -> GateFinding:
     topic = facts.plan.source.topic
     longer = f"raise retention.ms of {topic} for the time of the replay, then {facts.measure}"
     match race.answer:
-        case Answer.LOST:
+        case RaceAnswer.LOST:
             return _lost(facts, race)
-        case Answer.EXTENSION:
+        case RaceAnswer.EXTENSION:
             words = (
                 "retention deletes the range before it is read, unless the replay extends it, as the contract permits"
             )

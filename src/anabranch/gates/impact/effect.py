@@ -21,7 +21,7 @@ MOST_PAIRS = 18
 
 
 @dataclass(frozen=True)
-class Effect:
+class PairedEffect:
     pairs: int
     mean: float
     low: float | None
@@ -39,7 +39,7 @@ class Effect:
         return asdict(self)
 
 
-def paired_effect(differences: Sequence[float], resolution: float = 0.0) -> Effect | None:
+def paired_effect(differences: Sequence[float], resolution: float = 0.0) -> PairedEffect | None:
     """The effect by the differences with − without of each pair; None: there is no pair.
 
     `resolution` is the smallest effect that the measurement can show: no smaller one is said to be detectable.
@@ -51,9 +51,9 @@ def paired_effect(differences: Sequence[float], resolution: float = 0.0) -> Effe
         raise ValueError(f"{count} pairs; at most {MOST_PAIRS} are enumerated")
     mean = fmean(differences)
     if count < LEAST_PAIRS:
-        return Effect(count, mean, None, None, None)
+        return PairedEffect(count, mean, None, None, None)
     low, high = interval(differences)
-    return Effect(count, mean, low, high, max(resolution, smallest_detectable(differences)))
+    return PairedEffect(count, mean, low, high, max(resolution, smallest_detectable(differences)))
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float]:

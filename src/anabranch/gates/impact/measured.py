@@ -8,7 +8,7 @@ from math import exp, log, log1p
 from typing import Any
 
 from anabranch.gates.impact.design import Design, read_design
-from anabranch.gates.impact.effect import LEAST_PAIRS, Effect, paired_effect
+from anabranch.gates.impact.effect import LEAST_PAIRS, PairedEffect, paired_effect
 
 KIND = "impact"
 """Kind of its evidence, bound as a rehearsal is; see `gates/binding.py`."""
@@ -69,14 +69,14 @@ class Impact:
         return tuple(Pair(both[True], both[False]) for _, both in sorted(found.items()) if len(both) == 2)
 
     @property
-    def latency(self) -> Effect | None:
+    def latency(self) -> PairedEffect | None:
         """On the logarithm of live's latency. None: there is no pair in which records arrived in both blocks."""
         off = self._without(lambda each: each.latency)
         resolution = log1p(self.sample_seconds / max(off)) if off and self._is_constant_latency() else 0.0
         return paired_effect([difference for _, difference in self.latency_differences()], resolution)
 
     @property
-    def lag(self) -> Effect | None:
+    def lag(self) -> PairedEffect | None:
         """On live's lag, in records. None: live's position is unknown."""
         return paired_effect([difference for _, difference in self.lag_differences()])
 
@@ -171,7 +171,7 @@ def lag_words(impact: Impact) -> str:
     return _words(effect, "live lag", lambda value: f"{value:+,.0f}", " records")
 
 
-def _words(effect: Effect, what: str, shown: Callable[[float], str], unit: str = "") -> str:
+def _words(effect: PairedEffect, what: str, shown: Callable[[float], str], unit: str = "") -> str:
     pairs = f"{effect.pairs} pair{'s' if effect.pairs != 1 else ''}"
     if effect.low is None or effect.high is None:
         return f"No 95 % statement on {what}: {pairs} count, {LEAST_PAIRS} are needed. {_seen(effect, shown)}{unit}."
@@ -182,5 +182,5 @@ def _words(effect: Effect, what: str, shown: Callable[[float], str], unit: str =
     return f"No effect on {what} found: {shown(effect.mean)}{unit} ({between}).{smallest}"
 
 
-def _seen(effect: Effect, shown: Callable[[float], str]) -> str:
+def _seen(effect: PairedEffect, shown: Callable[[float], str]) -> str:
     return f"Their mean is {shown(effect.mean)}"

@@ -25,7 +25,7 @@ from anabranch.plan.slices import Slice
 from anabranch.project.quantities import format_duration, roughly
 
 
-class Answer(str, Enum):
+class RaceAnswer(str, Enum):
     """What the race is won by; each includes those before it that help."""
 
     ENOUGH_TIME = "enough-time"
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass(frozen=True)
 class RaceDecision:
-    answer: Answer
+    answer: RaceAnswer
     order: tuple[Slice, ...]
     """The slices as they are to be read."""
     race: tuple[RaceEntry, ...]
@@ -97,7 +97,7 @@ class RaceDecision:
             "headroom_seconds": None if self.headroom is None else round(self.headroom, 1),
             "extend_to_ms": self.extend_to_ms,
             "steps": list(self.steps),
-            "order": [each.id for each in self.order] if self.answer is not Answer.ENOUGH_TIME else None,
+            "order": [each.id for each in self.order] if self.answer is not RaceAnswer.ENOUGH_TIME else None,
             "partitions": [each.document(self.at) for each in self.race],
         }
 
@@ -114,11 +114,11 @@ def decide(
     steps: list[str] = []
     race = race_of(order, taken, facts)
 
-    def decided(answer: Answer, words: str, extend_to: int | None = None) -> RaceDecision:
+    def decided(answer: RaceAnswer, words: str, extend_to: int | None = None) -> RaceDecision:
         return RaceDecision(answer, order, race, (*steps, words), facts.at, rate, extend_to)
 
     if not is_lost(race):
-        return decided(Answer.ENOUGH_TIME, _won("in slice order", race))
+        return decided(RaceAnswer.ENOUGH_TIME, _won("in slice order", race))
     steps.append(_lost("in slice order", race))
     if options.fixed_order is not None:
         steps.append(f"the order stays: {options.fixed_order}")
@@ -127,7 +127,7 @@ def decide(
         sooner_race = race_of(sooner, taken, facts)
         if not is_lost(sooner_race):
             order, race = sooner, sooner_race
-            return decided(Answer.SOONEST_FIRST, _won("with the soonest to expire read first", race))
+            return decided(RaceAnswer.SOONEST_FIRST, _won("with the soonest to expire read first", race))
         if lateness(sooner_race) < lateness(race):
             order, race = sooner, sooner_race
         steps.append(_lost("with the soonest to expire read first", sooner_race))
@@ -137,23 +137,23 @@ def decide(
         taken = options.share.seconds
         race = race_of(order, taken, facts)
         if not is_lost(race):
-            return decided(Answer.MORE_SHARE, _won(f"with a greater share ({options.share.words})", race))
+            return decided(RaceAnswer.MORE_SHARE, _won(f"with a greater share ({options.share.words})", race))
         steps.append(_lost(f"with a greater share ({options.share.words})", race))
     extended = None if options.extension is None else _extended(facts, options.extension.up_to_ms)
     if options.extension is None or extended is None:
         steps.append(_no_extension(options.extension))
-        return decided(Answer.LOST, _summary(race))
+        return decided(RaceAnswer.LOST, _summary(race))
     after = race_of(order, taken, extended)
     target = f"with retention.ms extended to {_span(options.extension.up_to_ms)}"
     if is_lost(after):
         by_size = "; it is deleted by retention.bytes, which no extension changes" if is_by_size(after) else ""
         steps.append(_lost(target, after) + by_size)
-        return decided(Answer.LOST, _summary(race))
+        return decided(RaceAnswer.LOST, _summary(race))
     if options.extension.withheld is not None:
         steps.append(f"{_won(target, after)}; not used: {options.extension.withheld}")
-        return replace(decided(Answer.LOST, _summary(race)), extension_withheld=options.extension.withheld)
+        return replace(decided(RaceAnswer.LOST, _summary(race)), extension_withheld=options.extension.withheld)
     race = after
-    return decided(Answer.EXTENSION, _won(target, race), options.extension.up_to_ms)
+    return decided(RaceAnswer.EXTENSION, _won(target, race), options.extension.up_to_ms)
 
 
 def _extended(facts: RetentionFacts, up_to_ms: int) -> RetentionFacts | None:

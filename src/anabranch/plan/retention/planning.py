@@ -9,14 +9,14 @@ from typing_extensions import assert_never
 from anabranch.contract.backfill import Backfill
 from anabranch.plan.plan import Plan
 from anabranch.plan.retention.cutting import cut_by_expiry
-from anabranch.plan.retention.decision import Answer, Extension, Options, RaceDecision, Share, decide
+from anabranch.plan.retention.decision import Extension, Options, RaceAnswer, RaceDecision, Share, decide
 from anabranch.plan.retention.facts import RetentionFacts
 from anabranch.plan.retention.race import lateness
 from anabranch.plan.retention.rate import ReplayRate
 from anabranch.plan.slices import Slice, slice_size
 from anabranch.plan.strategies.strategy import Strategy
 
-_ANSWERS = tuple(Answer)
+_ANSWERS = tuple(RaceAnswer)
 
 
 def race_options(plan: Plan, contract: Backfill, *, share: Share | None = None, withheld: str | None = None) -> Options:
@@ -47,14 +47,14 @@ def race_of_plan(
     """The slices, and the decision for them. They are cut by expiry only where that wins or is less late."""
     seconds, words = (None, None) if rate is None else (rate.seconds, rate.words)
     decision = decide(plan.slices, seconds, facts, options, words)
-    if decision.answer in (Answer.ENOUGH_TIME, Answer.SOONEST_FIRST) or options.fixed_order is not None:
+    if decision.answer in (RaceAnswer.ENOUGH_TIME, RaceAnswer.SOONEST_FIRST) or options.fixed_order is not None:
         return plan.slices, decision
     size = offsets_per_slice or slice_size(plan.source.ranges)
     cut = cut_by_expiry(plan.source.ranges, size, facts)
     again = decide(cut, seconds, facts, options, words)
     if _rank(again) >= _rank(decision):
         return plan.slices, decision
-    answer = Answer.SOONEST_FIRST if again.answer is Answer.ENOUGH_TIME else again.answer
+    answer = RaceAnswer.SOONEST_FIRST if again.answer is RaceAnswer.ENOUGH_TIME else again.answer
     steps = (decision.steps[0], *(f"cut by expiry, {each}" for each in again.steps))
     return cut, replace(again, answer=answer, steps=steps)
 

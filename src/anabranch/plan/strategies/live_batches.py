@@ -13,7 +13,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
-class LiveBatch:
+class WindowedBatch:
     query: str
     number: int
     topic: str
@@ -38,13 +38,13 @@ def window_text(window: EventWindow) -> str:
     return f"{window.kind} {(window.size or window.gap or timedelta()) // _MILLISECOND}/{window.step // _MILLISECOND}"
 
 
-def chain(batches: Iterable[LiveBatch], query: str, after: int, until: int) -> tuple[LiveBatch, ...] | None:
+def chain(batches: Iterable[WindowedBatch], query: str, after: int, until: int) -> tuple[WindowedBatch, ...] | None:
     """The query's batches after number `after`, up to the first whose watermark reaches `until` (ms).
 
     None if one of them is unknown, or does not begin where the previous one ended.
     """
     known = {batch.number: batch for batch in batches if batch.query == query}
-    following: list[LiveBatch] = []
+    following: list[WindowedBatch] = []
     while not following or following[-1].watermark < until:
         batch = known.get(after + len(following) + 1)
         if batch is None or (following and not _follows(batch, following[-1])):
@@ -53,7 +53,7 @@ def chain(batches: Iterable[LiveBatch], query: str, after: int, until: int) -> t
     return tuple(following)
 
 
-def _follows(batch: LiveBatch, former: LiveBatch) -> bool:
+def _follows(batch: WindowedBatch, former: WindowedBatch) -> bool:
     starts = {partition: start for partition, (start, _) in batch.offsets.items()}
     in_step = all(starts.get(partition) == end for partition, (_, end) in former.offsets.items())
     return in_step and batch.late_before == former.watermark

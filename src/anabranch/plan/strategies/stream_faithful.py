@@ -13,7 +13,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.ports import SourceFacts, TargetFacts
 from anabranch.plan.request import BackfillRequest
 from anabranch.plan.slices import Slice, slice_size
-from anabranch.plan.strategies.live_batches import LiveBatch
+from anabranch.plan.strategies.live_batches import WindowedBatch
 from anabranch.plan.strategies.stream_slices import WINDOWS_PER_BATCH, RangeWindows, cut_stream
 from anabranch.plan.strategies.stream_start import StreamCheckpoint, StreamStart, choose_start, damage_of
 from anabranch.plan.target_range import EventSpan, PartitionRange
@@ -56,7 +56,7 @@ def plan_stream(
     return plan, read
 
 
-def _read(readings: Mapping[int, Reading], start: StreamStart, batches: Sequence[LiveBatch]) -> dict[int, Reading]:
+def _read(readings: Mapping[int, Reading], start: StreamStart, batches: Sequence[WindowedBatch]) -> dict[int, Reading]:
     ends = {partition: end for partition, (_, end) in batches[-1].offsets.items()}
     return {
         number: replace(
@@ -74,7 +74,7 @@ def _ranges(read: Mapping[int, Reading]) -> dict[int, tuple[tuple[int, int], ...
 
 
 def _slices(
-    request: BackfillRequest, target: TargetFacts, start: StreamStart, batches: Sequence[LiveBatch], size: int
+    request: BackfillRequest, target: TargetFacts, start: StreamStart, batches: Sequence[WindowedBatch], size: int
 ) -> tuple[Slice, ...]:
     window, budget = request.pipeline.spec.window, request.backfill.spec.budget
     if window is None or not isinstance(target.partitions, PartitionRange):

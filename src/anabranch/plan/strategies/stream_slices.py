@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from anabranch.contract.event_window import EventWindow
 from anabranch.plan.slices import Offsets, Slice
-from anabranch.plan.strategies.live_batches import LiveBatch
+from anabranch.plan.strategies.live_batches import WindowedBatch
 from anabranch.plan.target_range import EPOCH, PartitionRange
 
 WINDOWS_PER_BATCH = 1000
@@ -52,13 +52,13 @@ class _Group:
     def width(self) -> int:
         return sum(end - start for start, end in self.offsets.values())
 
-    def joined(self, batch: LiveBatch) -> _Group:
+    def joined(self, batch: WindowedBatch) -> _Group:
         both = {p: (self.offsets.get(p, span)[0], span[1]) for p, span in batch.offsets.items()}
         return _Group({**self.offsets, **both}, batch.watermark)
 
 
 def cut_stream(
-    batches: Sequence[LiveBatch], watermark: int, window: EventWindow, windows: RangeWindows, size: int, cap: int
+    batches: Sequence[WindowedBatch], watermark: int, window: EventWindow, windows: RangeWindows, size: int, cap: int
 ) -> tuple[Slice, ...]:
     """Slices of about `size` offsets that close at most `cap` windows each, from a state with this watermark.
 
@@ -75,7 +75,7 @@ def cut_stream(
 
 
 def _groups(
-    batches: Sequence[LiveBatch], watermark: int, window: EventWindow, windows: RangeWindows, size: int, cap: int
+    batches: Sequence[WindowedBatch], watermark: int, window: EventWindow, windows: RangeWindows, size: int, cap: int
 ) -> Iterator[_Group]:
     group: _Group | None = None
     for batch in batches:

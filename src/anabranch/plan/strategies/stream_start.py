@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from anabranch.plan.offsets.completeness import Reading
 from anabranch.plan.ports import SourceFacts, TargetFacts
 from anabranch.plan.refusals import PlanRefusedError
-from anabranch.plan.strategies.live_batches import LiveBatch, chain
+from anabranch.plan.strategies.live_batches import WindowedBatch, chain
 from anabranch.plan.strategies.start_snapshots import last_good, precedes
 from anabranch.plan.target_range import EPOCH
 from anabranch.runs.canonical import canonical
@@ -99,7 +99,7 @@ def choose_start(
     checkpoints: Iterable[StreamCheckpoint],
     damage: Mapping[int, int],
     until: datetime,
-) -> tuple[StreamStart, tuple[LiveBatch, ...]]:
+) -> tuple[StreamStart, tuple[WindowedBatch, ...]]:
     """The start, and live's batches from there to the first that closed every window up to `until`. Raises
     NoStreamStartError.
 
@@ -125,12 +125,14 @@ def choose_start(
     return start, following
 
 
-def _begins_at(batch: LiveBatch, start: StreamStart) -> bool:
+def _begins_at(batch: WindowedBatch, start: StreamStart) -> bool:
     in_step = all(batch.offsets.get(partition, (None,))[0] == offset for partition, offset in start.position.items())
     return in_step and batch.late_before == start.watermark
 
 
-def _require_kept(source: SourceFacts, target: TargetFacts, start: StreamStart, batches: Sequence[LiveBatch]) -> None:
+def _require_kept(
+    source: SourceFacts, target: TargetFacts, start: StreamStart, batches: Sequence[WindowedBatch]
+) -> None:
     for partition, (_, end) in batches[-1].offsets.items():
         first, earliest = start.position.get(partition, 0), source.partitions[partition].earliest
         if first < min(earliest, end):

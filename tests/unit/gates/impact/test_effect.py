@@ -14,7 +14,7 @@ from anabranch.gates.impact.design import Block, Design
 from anabranch.gates.impact.effect import (
     LEAST_PAIRS,
     MOST_PAIRS,
-    Effect,
+    PairedEffect,
     interval,
     paired_effect,
     smallest_detectable,
@@ -111,7 +111,7 @@ def live(random: Random, seconds: int, drift: float = 0.0) -> list[float]:
     return found
 
 
-def experiment(random: Random, design: Design, *, effect: float = 0.0, drift: float = 0.0) -> Effect:
+def experiment(random: Random, design: Design, *, effect: float = 0.0, drift: float = 0.0) -> PairedEffect:
     latencies = live(random, int(design.seconds), drift)
 
     def block_mean(block: Block) -> float:
@@ -126,7 +126,7 @@ def experiment(random: Random, design: Design, *, effect: float = 0.0, drift: fl
     return found
 
 
-def rate_of(count: int, found: Callable[[int], Effect]) -> float:
+def rate_of(count: int, found: Callable[[int], PairedEffect]) -> float:
     return sum(found(number).is_found for number in range(count)) / count
 
 
