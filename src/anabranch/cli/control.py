@@ -217,7 +217,9 @@ def _require_operator(project_context: ProjectContext, act: str) -> None:
 
 def _request(backfill: BackfillRun, request: ControlRequest, details: dict[str, object] | None = None) -> None:
     from anabranch.app.backfill import operator
+    from anabranch.replay.controls import require_replay_to_come
 
+    require_replay_to_come(backfill.run_id, backfill.run.state)
     backfill.store.writer.record_act(request.value, actor=operator()[1], run_id=backfill.run_id, details=details)
 
 

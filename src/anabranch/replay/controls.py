@@ -9,11 +9,12 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
+from anabranch.errors import AnabranchError
 from anabranch.project.quantities import format_moment
 from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant
-from anabranch.runs.states import Event
+from anabranch.runs.states import INACTIVE, Event, State
 
 
 class ControlRequest(str, Enum):
@@ -24,6 +25,22 @@ class ControlRequest(str, Enum):
     CANCEL = "control.cancel"
     THROTTLE = "control.throttle"
     EXEMPT = "control.exempt"
+
+
+class ReplayOverError(AnabranchError):
+    """A request would have no effect: the run reads nothing any more."""
+
+    code = "run.replay-over"
+
+
+def require_replay_to_come(run_id: str, state: State) -> None:
+    """Raises for a run that is cancelled or closed."""
+    if state in INACTIVE:
+        raise ReplayOverError(
+            f"Run {run_id} is {state.value}: it has no replay to control",
+            state="No request was recorded.",
+            command="anabranch list",
+        )
 
 
 EXEMPTIBLE = ("governor", "budget")

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 
-from anabranch.replay.controls import ControlRequest, operator_limits, read_controls
+import pytest
+
+from anabranch.replay.controls import (
+    ControlRequest,
+    ReplayOverError,
+    operator_limits,
+    read_controls,
+    require_replay_to_come,
+)
 from anabranch.runs.audit import GENESIS, AuditRecord
 from anabranch.runs.canonical import instant_text
+from anabranch.runs.states import State
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -51,3 +61,11 @@ def test_an_exemption_ends_and_is_shown_with_its_reason() -> None:
         {"source": "governor", "until": "2025-06-01T12:01:00Z", "reason": "month end", "by": "bob"}
     ]
     assert read_controls(records, None, NOON + timedelta(seconds=60)).exemptions == {}
+
+
+@pytest.mark.parametrize("state", sorted(State, key=str))
+def test_a_cancelled_or_closed_run_takes_no_request(state: State) -> None:
+    over = state in (State.CANCELLED, State.CLOSING, State.CLOSED)
+
+    with pytest.raises(ReplayOverError, match=f"is {state.value}") if over else nullcontext():
+        require_replay_to_come("r1", state)
