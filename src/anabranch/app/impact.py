@@ -17,6 +17,8 @@ from anabranch.readiness.impact_log import AuditedExperiments
 from anabranch.runs.run_lease import RunLease
 
 CLIENT_ID = "anabranch-impact"
+STOP_SECONDS = 30.0
+"""How long the end of a replay waits for a look at live, such as at a catalog that does not answer."""
 
 
 @contextmanager
@@ -37,7 +39,9 @@ def impact_experiment(
 
     def run() -> None:
         while not stop.wait(experiment.seconds_to_next_tick):
-            with suppress(AnabranchError):  # the control database does not answer: the next tick tries again
+            # Such as a control database that does not answer: the next tick tries again. A thread that ended would
+            # leave requests unanswered.
+            with suppress(Exception):
                 experiment.tick()
 
     thread = Thread(target=run, daemon=True, name="impact")
@@ -46,6 +50,6 @@ def impact_experiment(
         yield experiment
     finally:
         stop.set()
-        thread.join()
+        thread.join(STOP_SECONDS)
         with suppress(AnabranchError):
             experiment.stop("the replay ended")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, text_of
 from anabranch.gates.impact.design import Block, Design, block_lengths
 from anabranch.gates.impact.measured import Impact
 from anabranch.readiness.impact_requests import ImpactRequest
@@ -28,6 +28,9 @@ IDLE_SECONDS = 2.0
 OBSERVE_SECONDS = 30.0
 """Before the first block, to see how long live's batches are. They are taken to be as long where fewer than two of them
 end in it."""
+
+LATE_SECONDS = 10.0
+"""So long after a block should have ended it holds nothing more: whoever looks at live hangs or is gone."""
 
 
 class ExperimentLog(Protocol):
@@ -104,6 +107,9 @@ class ImpactExperiment:
                 return allowed
             at, of = course.open, 2 * course.design.pairs
             words = f"measuring the effect on live, block {at.block.number} of {of}"
+            if self._clock() - course.began > at.block.end + LATE_SECONDS:
+                at.flaw = "live was not looked at when the block was to end"
+                return allowed
             if not at.block.on:
                 return Allowance(SOURCE, f"{words}, without the replay", STANDSTILL, paused=True)
             if not at.is_frozen:
@@ -123,18 +129,18 @@ class ImpactExperiment:
     def tick(self) -> None:
         """Look at live and move on. Called about every `SAMPLE_SECONDS`. Raises an AnabranchError of the log, after
         which the next call goes on from there."""
-        if self._course is None:
+        course = self._course
+        if course is None:
             self._begin()
-            return
-        if self._course.is_over:
-            self._finish(self._course)
-            return
-        self._sample(self._course)
-        now = self._clock()
-        if self._course.design is None:
-            self._observe(self._course, now)
+        elif course.is_over:
+            self._finish(course)
         else:
-            self._advance(self._course, self._course.design, now)
+            self._sample(course)
+            now = self._clock()
+            if course.design is None:
+                self._observe(course, now)
+            else:
+                self._advance(course, course.design, now)
 
     def stop(self, reason: str) -> None:
         """End the experiment at hand, if there is one, with the blocks that it has. Raises as `tick` does."""
@@ -150,8 +156,9 @@ class ImpactExperiment:
             return
         try:
             positions = self._positions()
-        except AnabranchError as error:
-            self._log.ended(request, None, f"live's position can't be read: {error.what}")
+        except Exception as error:  # of any client library: the request would stay open, and be waited for
+            what = error.what if isinstance(error, AnabranchError) else f"{type(error).__name__}: {text_of(error)}"
+            self._log.ended(request, None, f"live's position can't be read: {what}")
             return
         self._course = _Course(request, positions, self._clock(), self._bytes)
 
@@ -206,18 +213,25 @@ class ImpactExperiment:
             course.open, course.reason, course.is_over = None, reason, True
 
     def _finish(self, course: _Course) -> None:
-        impact = None
-        if course.design is not None:
-            every = _mean_interval(course.samples)
-            blocks = measure_blocks(course.spans, course.samples, every)
-            impact = Impact(course.design, blocks, "replay", round(every, 3), course.reason)
-        self._log.ended(course.request, impact, course.reason)
+        try:
+            self._log.ended(course.request, self._measured(course), course.reason)
+        except AnabranchError:
+            raise
+        except Exception as error:  # the replay goes on; without an end on record it would be measured again
+            self._log.ended(course.request, None, f"Internal error: {type(error).__name__}: {text_of(error)}.")
         self._course = None
+
+    def _measured(self, course: _Course) -> Impact | None:
+        if course.design is None:
+            return None
+        every = _mean_interval(course.samples)
+        blocks = measure_blocks(course.spans, course.samples, every)
+        return Impact(course.design, blocks, "replay", round(every, 3), course.reason)
 
     @property
     def _bytes(self) -> int:
         with self._lock:
-            return sum(self._read.values())
+            return max(self._read.values(), default=0)  # all steps count by the one meter of this process
 
 
 def _is_lower(rate: int | None, than: int | None) -> bool:

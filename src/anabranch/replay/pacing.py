@@ -36,7 +36,7 @@ class Experiment(Protocol):
         once."""
 
     def note_read(self, step: str, bytes_: int) -> None:
-        """How many bytes this process has read for the run in the steps of this name. About once a second."""
+        """How many bytes this process has read for the run, as seen by the steps of this name. About once a second."""
 
 
 @dataclass

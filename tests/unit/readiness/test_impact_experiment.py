@@ -224,3 +224,41 @@ def test_a_block_that_was_slept_through_is_missing_and_its_pair_does_not_count()
     assert impact is not None
     assert len(impact.blocks) < 12
     assert len(impact.pairs) < 6
+
+
+def test_a_block_without_the_replay_holds_nothing_once_nobody_looks_at_live_any_more() -> None:
+    world = World(Log(asked(block_seconds=10.0)), allowed=CONTRACT)
+    world.run(2)
+    while not world.held[-1][1].stands_still:
+        world.run(0.5)
+    world.now += 15
+    assert world.experiment.shape(CONTRACT).stands_still
+    world.now += 10  # and no tick
+    assert world.experiment.shape(CONTRACT) == CONTRACT
+
+
+def test_steps_that_count_by_one_meter_are_not_added_up() -> None:
+    world = World(Log(asked(block_seconds=10.0)), allowed=CONTRACT)
+    world.run(60)
+    world.experiment.note_read("control", world.bytes)
+    world.run(6 * 20)
+    [(impact, _)] = world.log.results
+    assert impact is not None
+    assert max(each.bytes for each in impact.blocks) <= 1_000_000 * 8
+
+
+def test_a_client_that_fails_in_its_own_way_ends_the_request() -> None:
+    def fail() -> World:
+        raise OSError("no route")
+
+    log = Log(asked())
+    ImpactExperiment(log, fail).tick()
+    assert log.results == [(None, "live's position can't be read: OSError: no route")]
+
+
+def test_a_result_that_can_not_be_made_ends_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(Log(asked(block_seconds=4.0)))
+    monkeypatch.setattr("anabranch.readiness.impact_experiment.measure_blocks", lambda *_: 1 / 0)
+    world.run(70)
+    assert world.log.results == [(None, "Internal error: ZeroDivisionError: division by zero.")]
+    assert not world.experiment.is_going_on
