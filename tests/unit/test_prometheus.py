@@ -31,6 +31,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Location", f"http://127.0.0.1:{cast(HTTPServer, self.server).server_port}/stolen")
             self.end_headers()
             return
+        if query == "cut":
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            return
         self.send_response(200 if query in ANSWERS else 500)
         self.end_headers()
         self.wfile.write(json.dumps({"status": "success", "data": ANSWERS.get(query)}).encode())
@@ -56,7 +61,7 @@ def test_the_values_of_all_series_are_read(server: Prometheus, query: str, value
     assert Handler.seen == [(f"/api/v1/query?query={query}", "Bearer secret")]
 
 
-@pytest.mark.parametrize("query", ["none", "wrong"])
+@pytest.mark.parametrize("query", ["none", "wrong", "cut"])
 def test_a_query_without_a_value_is_an_error(server: Prometheus, query: str) -> None:
     with pytest.raises(PrometheusError, match="gave no value"):
         server.values(query)

@@ -7,6 +7,7 @@ import math
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from urllib.parse import urlencode
 
 from anabranch.adapters.http.no_redirect import NoRedirect
@@ -38,7 +39,7 @@ class Prometheus:
             values = [float(value) for _, value in pairs]
         except urllib.error.HTTPError as error:
             raise self._failed(query, f"HTTP status {error.code}") from error
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, HTTPException, ValueError, KeyError, TypeError, IndexError) as error:
             raise self._failed(query, str(error) or type(error).__name__) from error
         known = [value for value in values if not math.isnan(value)]
         if not known:

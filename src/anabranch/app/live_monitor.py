@@ -16,7 +16,7 @@ from anabranch.adapters.live_files import LiveFiles
 from anabranch.adapters.prometheus import Prometheus
 from anabranch.app.project_context import ProjectContext
 from anabranch.contract.pipeline import Pipeline
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, text_of
 from anabranch.plan.plan import PlannedSource
 from anabranch.project.sections.governor import PrometheusSettings
 from anabranch.replay.live_sampler import LiveSampler
@@ -41,6 +41,8 @@ class BrokerMetrics:
                 found[each.name] = each.pressure(self.server.values(each.query))
             except AnabranchError as error:
                 silent[each.name] = error.what
+            except Exception as error:  # the readings before it must not count as those of now
+                silent[each.name] = f"Internal error: {type(error).__name__}: {text_of(error)}."
         self._found, self._silent = found, silent
 
     def __call__(self) -> tuple[Mapping[str, float], Mapping[str, str]]:
@@ -90,7 +92,7 @@ def _broker_metrics(project_context: ProjectContext) -> BrokerMetrics | None:
 
 @contextmanager
 def _repeated(act: Callable[[], object], seconds: float, name: str) -> Iterator[None]:
-    """An act that fails ends its thread, and its readings grow old: that counts as a lost signal."""
+    """The act itself raises nothing. While it hangs, live's signals grow old and count as lost; queries time out."""
     ended = Event()
 
     def again() -> None:

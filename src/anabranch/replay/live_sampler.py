@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, text_of
 from anabranch.replay.live_signals import LiveSignals
 from anabranch.replay.live_sources import STOPPED, CommitSource, DriverSource, LiveDriver, OffsetSource
 from anabranch.replay.log_history import LogHistory
@@ -56,7 +56,20 @@ class LiveSampler:
             return self._signals
 
     def sample(self) -> None:
-        """One look. Raises nothing."""
+        """One look. Raises nothing: after an unexpected error the signals of this look are lost, with the reason."""
+        try:
+            self._sample()
+        except Exception as error:
+            reason = f"Internal error: {type(error).__name__}: {text_of(error)}."
+            with self._lock:
+                self._signals = LiveSignals(
+                    at=self.clock(),
+                    silent={"live": reason},
+                    live_runs=self._was_running,
+                    live_words=f"live can't be observed: {reason}",
+                )
+
+    def _sample(self) -> None:
         now, silent = self.clock(), dict[str, str]()
         try:
             self.log.look(now, self.offsets.log_ends())

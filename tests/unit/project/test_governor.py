@@ -56,6 +56,7 @@ def test_what_makes_no_sense_is_refused(keys: dict[str, Any], words: str) -> Non
     ("target", "values", "pressure"),
     [
         ({"atMost": 0.5}, [0.1, 0.6], 1.2),
+        ({"atMost": 0.5}, [0.1, float("inf")], 10.0),
         ({"atLeast": 0.3}, [0.9, 0.2], 1.5),
         ({"atLeast": 0.3}, [0.0], 10.0),
         ({"atMost": 0.0}, [0.0], 0.0),

@@ -244,3 +244,16 @@ def test_the_longest_new_batch_counts_once() -> None:
     world.found = driver(batches=4)
     assert 0.35 in [world.second().batch_ratio for _ in range(2)]
     assert world.seconds(2).batch_ratio is None
+
+
+def test_an_unexpected_error_loses_the_signals_with_its_reason_and_the_next_look_finds_them_again() -> None:
+    world = World(group_at=1000, member_count=1)
+    world.seconds(5)
+    look, world.sampler.log.look = world.sampler.log.look, lambda *_: 1 / 0  # type: ignore[method-assign, assignment]
+    signals = world.second()
+    assert signals.silent == {"live": "Internal error: ZeroDivisionError: division by zero."}
+    assert signals.lag_seconds is None
+    assert signals.live_runs, "what was seen to run is still protected"
+    assert signals.at == world.now
+    world.sampler.log.look = look  # type: ignore[method-assign]
+    assert world.seconds(2).silent == {}

@@ -15,6 +15,7 @@ from anabranch.project.secrets import Secret
 from anabranch.project.urls import split_url
 
 _EXAMPLE = "https://prometheus.example.com"
+MOST_PRESSURE = 10.0
 
 Number = Annotated[float, Strict(), Field(ge=0)]
 Ratio = Annotated[float, Strict(), Field(gt=0, le=100)]
@@ -53,14 +54,14 @@ class PrometheusQuery(Part):
         return self
 
     def pressure(self, values: list[float]) -> float:
-        """The worst value over the target; above 1: beyond it."""
+        """The worst value over the target, finite; above 1: beyond it."""
         if self.at_least is not None:
             worst = min(values)
-            return self.at_least / worst if worst > self.at_least / 10 else 10.0
+            return self.at_least / worst if worst > self.at_least / MOST_PRESSURE else MOST_PRESSURE
         worst = max(values)
         if not self.at_most:
-            return 0.0 if worst <= 0 else 10.0
-        return max(0.0, worst / self.at_most)
+            return 0.0 if worst <= 0 else MOST_PRESSURE
+        return min(MOST_PRESSURE, max(0.0, worst / self.at_most))  # a quantile of a histogram may be +Inf
 
 
 class PrometheusSettings(Part):
