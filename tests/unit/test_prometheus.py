@@ -32,9 +32,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         if query == "cut":
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
+            self.wfile.write(b"not HTTP\r\n")
             return
         self.send_response(200 if query in ANSWERS else 500)
         self.end_headers()

@@ -10,7 +10,7 @@ from datetime import datetime
 from threading import Event, Lock, Thread
 from types import TracebackType
 
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, text_of
 from anabranch.replay.allowance import STANDSTILL, Allowance
 from anabranch.replay.budget_board import BudgetBoard, BudgetView, Heartbeat
 from anabranch.replay.budget_shares import Member
@@ -52,6 +52,7 @@ class BudgetMember:
         self._granted = 0
         self._exempt = False
         self._superseded = False
+        self._error = "no answer yet"
         self._used: deque[int] = deque(maxlen=2)
         """The rates of the last two answers. When an answer was followed by another one, the limit before it has been
         replaced everywhere."""
@@ -107,7 +108,7 @@ class BudgetMember:
         )
         own = view.member(beat.run)
         with self._lock:
-            self._view, self._confirmed = view, sent
+            self._view, self._confirmed, self._error = view, sent, "the answer is late"
             self._joined = None if own is None else own.joined
             self._granted = 0 if own is None else own.granted
 
@@ -119,8 +120,10 @@ class BudgetMember:
                 with self._lock:
                     self._superseded = True
                 return
-            except AnabranchError:
-                pass  # asked again; `allowance` stops the reading when it lasts
+            except Exception as error:  # asked again; `allowance` stops the reading when it lasts
+                what = error.what if isinstance(error, AnabranchError) else f"{type(error).__name__}: {text_of(error)}"
+                with self._lock:
+                    self._error = what
             if self._stop.wait(BEAT_SECONDS):
                 return
 
@@ -130,7 +133,7 @@ class BudgetMember:
         if self._superseded:
             return _closed("another process has taken the run over")
         if silent > GRACE_SECONDS:
-            return _closed(f"the control database has not confirmed the share for {silent:.0f} s")
+            return _closed(f"the control database has not confirmed the share for {silent:.0f} s: {self._error}")
         if self._exempt:
             return Allowance("budget", "exempt from the replay budget")
         own = None if self._view is None else self._view.member(self._heartbeat.run)

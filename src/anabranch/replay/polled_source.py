@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from types import TracebackType
 
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, text_of
 from anabranch.replay.allowance import Allowance
 
 
@@ -23,7 +23,7 @@ class PolledSource:
         patience: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`ask` may block and may raise AnabranchError; an answer counts for `patience` seconds."""
+        """`ask` may block and may raise; an answer counts for `patience` seconds."""
         self._name, self._ask, self._every, self._patience, self._clock = name, ask, every, patience, clock
         self._lock, self._stop = Lock(), Event()
         self._answer: Allowance | None = None
@@ -52,9 +52,10 @@ class PolledSource:
         begun = self._clock()
         try:
             answer = self._ask()
-        except AnabranchError as error:
+        except Exception as error:  # a thread that ended would hold the replay for good
+            what = error.what if isinstance(error, AnabranchError) else f"{type(error).__name__}: {text_of(error)}"
             with self._lock:
-                self._error = error.what
+                self._error = what
             return
         with self._lock:
             self._answer, self._answered, self._error = answer, begun, "the answer is late"

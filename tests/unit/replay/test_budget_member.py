@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from threading import Event
 
 import pytest
 
@@ -145,6 +146,24 @@ def test_a_run_rejoins_with_the_age_it_had(scene: Scene) -> None:
     scene.board.members.clear()
     member.beat()
     assert scene.board.beats[-1].joined == NOW
+
+
+def test_heartbeats_go_on_after_an_unexpected_error(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anabranch.replay.budget_member.BEAT_SECONDS", 0.01)
+    claims: list[Claim] = []
+
+    def claim() -> Claim:
+        claims.append(Claim())
+        if len(claims) == 1:
+            raise KeyError("state")
+        return claims[-1]
+
+    admitted = Event()
+    with BudgetMember(scene.board, Heartbeat("a", 1, "dev", BUDGET), claim, lambda: scene.time) as member:
+        for _ in range(1000):
+            if not member.allowance().paused or admitted.wait(0.01):
+                break
+        assert member.allowance().bytes_per_second == 1000
 
 
 def test_leaving_gives_slot_and_share_back(scene: Scene) -> None:

@@ -68,3 +68,12 @@ def test_it_is_asked_at_once_when_it_begins(scene: Scene) -> None:
     scene.answers = [UNLIMITED]
     with scene.source() as source:
         assert source.allowance() is UNLIMITED
+
+
+def test_an_unexpected_error_is_no_answer_and_it_is_asked_again(scene: Scene) -> None:
+    def fail() -> Allowance:
+        raise KeyError("allow")
+
+    source = PolledSource("veto", fail, every=60, patience=10, clock=lambda: scene.time)
+    source.ask()
+    assert source.allowance().reason == "no answer for 0 s: KeyError: 'allow'"
