@@ -25,9 +25,9 @@ class AuditedExperiments:
 
     def requested(self) -> ImpactRequest | None:
         reader, run = self.lease.reader, self.lease.run_id
-        if not reader.audit(run_id=run, action=REQUESTED):
-            return None
-        progress = read_progress(reader.audit(run_id=run))
+        # By action: asked every two seconds, and a long run has many records.
+        records = [each for action in (REQUESTED, STARTED, ENDED) for each in reader.audit(run_id=run, action=action)]
+        progress = read_progress(sorted(records, key=lambda each: each.seq))
         return None if progress is None or progress.ended is not None else progress.request
 
     def started(self, request: ImpactRequest, design: Design) -> None:

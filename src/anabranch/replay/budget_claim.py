@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from anabranch.contract.backfill import Budget, Schedule
 from anabranch.replay.budget_member import Claim
-from anabranch.replay.controls import read_controls
+from anabranch.replay.controls import ControlRecords, read_controls
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
 
@@ -19,9 +19,10 @@ class RunClaim:
         self._lease = lease
         self._rate = contract_rate(lease)
         self._has_replayed = False
+        self._requests = ControlRecords()
 
     def __call__(self) -> Claim:
-        controls = read_controls(self._lease.reader.audit(run_id=self._lease.run_id), self._rate)
+        controls = read_controls(self._requests.read(self._lease.reader, self._lease.run_id), self._rate)
         state = self._lease.run.state
         self._has_replayed = self._has_replayed or state is State.REPLAYING
         # A run that is retried is paused until its first slice begins, and wants its turn for that.

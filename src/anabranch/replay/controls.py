@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
+from threading import Lock
 from typing import Any
 
 from anabranch.errors import AnabranchError
@@ -15,6 +16,7 @@ from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant
 from anabranch.runs.states import INACTIVE, Event, State
+from anabranch.runs.store import RunReader
 
 
 class ControlRequest(str, Enum):
@@ -43,6 +45,10 @@ def require_replay_to_come(run_id: str, state: State) -> None:
         )
 
 
+ANSWERS = frozenset(
+    {ControlRequest.RESUME.value, *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY))}
+)
+"""The actions that answer a pause."""
 EXEMPTIBLE = ("governor", "budget")
 """The sources of limits from which a run can be exempted for a while."""
 
@@ -79,6 +85,26 @@ class Controls:
         return Allowance(self.source, words + until, self.bytes_per_second)
 
 
+@dataclass
+class ControlRecords:
+    """The audit records of one run that control it. Each record of the run is fetched once, however long it replays."""
+
+    after: int = 0
+    """Records up to this number don't count."""
+    known: tuple[AuditRecord, ...] = ()
+    """Those fetched so far, oldest first."""
+    _lock: Lock = field(default_factory=Lock)
+
+    def read(self, reader: RunReader, run_id: str) -> Sequence[AuditRecord]:
+        """Fetch what is new and return all. Called from any thread; raises what the reader raises."""
+        with self._lock:
+            new = reader.audit(run_id=run_id, after=self.after)
+            actions = ANSWERS | {each.value for each in ControlRequest}
+            self.known = (*self.known, *(each for each in new if each.action in actions))
+            self.after = max((each.seq for each in new), default=self.after)
+            return self.known
+
+
 @dataclass(frozen=True)
 class _Rate:
     bytes_per_second: int | None
@@ -98,10 +124,6 @@ def read_controls(
     controls = Controls()
     lasting, passing = _Rate(bytes_per_second, "contract"), None
     exemptions: dict[str, Exemption] = {}
-    answers = {
-        ControlRequest.RESUME.value,
-        *(f"run.{event.value}" for event in (Event.START, Event.RESUME, Event.RETRY)),
-    }
     for record in records:
         if record.action == ControlRequest.PAUSE.value:
             controls = replace(controls, pause=True)
@@ -114,7 +136,7 @@ def read_controls(
         elif record.action == ControlRequest.EXEMPT.value:
             exemption = _exemption(record)
             exemptions[exemption.source] = exemption
-        elif record.action in answers:
+        elif record.action in ANSWERS:
             controls = replace(controls, pause=False)
     counts = passing if passing is not None and passing.until is not None and now < passing.until else lasting
     return replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import SliceStep
 from anabranch.replay.allowance import Allowance
-from anabranch.replay.controls import Controls, read_controls
+from anabranch.replay.controls import ControlRecords, Controls, read_controls
 from anabranch.replay.pacing import Pacing
 from anabranch.replay.polling import polled
 from anabranch.replay.retention_guard import PlanOrder, SliceOrder
@@ -162,8 +161,8 @@ class Replayer:
     """The limits besides those of the contract and the operators, and the brakes besides the writers' own."""
     order: SliceOrder = field(default_factory=PlanOrder)
     """Asked before each slice which of those that are left goes next."""
-    _latest: deque[Controls] = field(default_factory=partial(deque, maxlen=1))
-    """What operators asked for when the control database last answered."""
+    _requests: ControlRecords = field(default_factory=ControlRecords)
+    """What operators asked for."""
 
     def __call__(self, steps: Sequence[SliceStep]) -> ReplayEnd:
         """Execute `steps` in order, except those whose slice is in its staging branch already.
@@ -307,7 +306,8 @@ class Replayer:
 
     def _look(self, variant: ReplayVariant, slice_: Slice) -> None:
         """While a slice is at hand: say how far it is, and obey a new limit at once."""
-        self._hold_to(self._latest[-1] if self._latest else self._controls())
+        # As it is known: what ends by itself ends too while the control database is silent.
+        self._hold_to(read_controls(self._requests.known, self.bytes_per_second))
         progress = variant.writer.progress(slice_)
         self.watch.slice_progress(slice_, progress)
         self.pacing.note_read(variant.step, progress.bytes)
@@ -378,6 +378,4 @@ class Replayer:
             self.order(left)  # retention goes on while the replay waits
 
     def _controls(self) -> Controls:
-        controls = read_controls(self.lease.reader.audit(run_id=self.lease.run_id), self.bytes_per_second)
-        self._latest.append(controls)
-        return controls
+        return read_controls(self._requests.read(self.lease.reader, self.lease.run_id), self.bytes_per_second)

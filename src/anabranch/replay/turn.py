@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError
 from anabranch.replay.allowance import UNLIMITED, Allowance, RateSource
-from anabranch.replay.controls import Controls, read_controls
+from anabranch.replay.controls import ControlRecords, read_controls
 from anabranch.replay.pacing import Pacing, record_change
 from anabranch.replay.replayer import POLL_SECONDS, ReplayEnd, RunObserver
 from anabranch.replay.staged import StoppedReplay
-from anabranch.runs.audit import AuditRecord
 from anabranch.runs.lease import SupersededError
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import Event
@@ -32,14 +31,14 @@ class Turn:
 
         A control database that does not answer is waited for.
         """
-        began: int | None = None
+        requests: ControlRecords | None = None
         pacing = Pacing(self.holds, changed=self._note)
         while True:
             try:
-                if began is None:
-                    began = max((each.seq for each in self._records()), default=0)
+                # What was asked since the wait began: a pause asked before was answered by starting the run again.
+                requests = requests or ControlRecords(self._last_record())
                 self.lease.check_epoch()
-                controls = self._controls(began)
+                controls = read_controls(requests.read(self.lease.reader, self.lease.run_id), None)
                 if controls.cancel:
                     self.lease.transition(Event.CANCEL)
                     return StoppedReplay(self.lease.run_id, ReplayEnd.CANCELLED)
@@ -62,9 +61,5 @@ class Turn:
         if allowance.paused:
             record_change(self.lease, self.observer.phase, allowance)
 
-    def _controls(self, began: int) -> Controls:
-        """What was asked since the wait began: a pause asked before was answered by starting the run again."""
-        return read_controls((each for each in self._records() if each.seq > began), None)
-
-    def _records(self) -> list[AuditRecord]:
-        return list(self.lease.reader.audit(run_id=self.lease.run_id))
+    def _last_record(self) -> int:
+        return max((each.seq for each in self.lease.reader.audit(run_id=self.lease.run_id)), default=0)

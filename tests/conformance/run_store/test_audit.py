@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import astuple, replace
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select, update
 from tests.conformance.run_store.forging import COLUMNS, head_of, put, rehashed, relinked, verdict_of
 from tests.conformance.run_store.scene import submitted
 
-from anabranch.adapters.sql.engine import writing
+from anabranch.adapters.sql.engine import make_engine, parse_url, reading, writing
 from anabranch.adapters.sql.schema import audit, audit_head
 from anabranch.adapters.sql.store import SqlRunStore
 from anabranch.runs.audit import Anchor, AuditRecord, ChainFlaw
@@ -167,3 +168,16 @@ def test_the_column_list_is_the_records(store: SqlRunStore, records: list[AuditR
     with store.engine.connect() as connection:
         row = connection.execute(select(audit).where(audit.c.seq == 1)).one()
     assert tuple(row) == astuple(records[0])
+
+
+def test_a_runs_newest_records_are_found_by_an_index(sqlite_template: Path) -> None:
+    """A replay asks for them each second, and after days it has many older ones."""
+    engine = make_engine(parse_url(f"sqlite:///{sqlite_template}"))
+    with reading(engine) as connection:
+        plan = "EXPLAIN QUERY PLAN SELECT * FROM audit WHERE run_id = 'r1' AND "
+        newest = connection.exec_driver_sql(plan + "seq > 5 ORDER BY seq").all()
+        by_action = connection.exec_driver_sql(plan + "action = 'a' AND seq > 5 ORDER BY seq").all()
+    engine.dispose()
+    assert [row.detail for row in newest] == ["SEARCH audit USING INDEX ix_audit_run_id (run_id=? AND seq>?)"]
+    wanted = "SEARCH audit USING INDEX ix_audit_action (action=? AND run_id=? AND seq>?)"
+    assert [row.detail for row in by_action] == [wanted]

@@ -35,6 +35,7 @@ from anabranch.replay.replayer import (
 from anabranch.replay.service_watch import OutageError, ServiceWatch
 from anabranch.replay.slice_ledger import SliceLedger
 from anabranch.replay.staging import StagedSlice, Staging, StagingPlace
+from anabranch.runs.audit import AuditRecord
 from anabranch.runs.heads import Head
 from anabranch.runs.journal import Outcome
 from anabranch.runs.lease import SupersededError
@@ -651,4 +652,40 @@ def test_a_source_that_pauses_holds_the_next_slice_and_leaves_the_state(store: S
     assert seen == [(State.REPLAYING, [])] * len(scene.watching.rested)
     assert scene.staged == IDS
     assert scene.writer.rates[0] == 1_000
+    assert scene.writer.rates[-1] is None
+
+
+def test_controls_are_fetched_once_however_many_records_the_run_has(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[int] = []
+    audit = type(scene.store.reader).audit
+
+    def counting(reader: object, **query: object) -> Sequence[AuditRecord]:
+        found: Sequence[AuditRecord] = audit(reader, **query)  # type: ignore[arg-type]
+        fetched.extend(each.seq for each in found)
+        return found
+
+    monkeypatch.setattr(type(scene.store.reader), "audit", counting)
+    for number in range(50):
+        scene.store.writer.record_act("pace.changed", actor="ada", run_id=RUN, details={"number": number})
+    scene.ask(ControlRequest.THROTTLE, bytes_per_second=1234)
+    scene()
+    assert 1234 in scene.writer.rates
+    assert len(fetched) == len(set(fetched))
+
+
+def test_an_operators_rate_ends_while_the_control_database_is_silent(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.ask(ControlRequest.THROTTLE, bytes_per_second=1234, seconds=0.2)
+    scene.replayer._heed_rate()
+
+    def silent(*_: object, **__: object) -> Sequence[AuditRecord]:
+        raise BrokenError("no answer", state="as before", hint="wait")
+
+    monkeypatch.setattr(type(scene.store.reader), "audit", silent)
+    time.sleep(0.3)
+    scene.replayer._look(scene.replayer.variants[0], SLICES[0])
+    assert scene.writer.rates[0] == 1234
     assert scene.writer.rates[-1] is None

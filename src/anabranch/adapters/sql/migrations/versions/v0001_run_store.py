@@ -100,7 +100,7 @@ def _audit() -> None:
         sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("actor", sa.Text, nullable=False),
-        sa.Column("run_id", sa.Text, index=True),
+        sa.Column("run_id", sa.Text),
         sa.Column("action", sa.Text, nullable=False),
         sa.Column("from_state", sa.Text),
         sa.Column("to_state", sa.Text),
@@ -109,6 +109,8 @@ def _audit() -> None:
         sa.Column("previous", sa.Text, nullable=False, unique=True),
         sa.Column("hash", sa.Text, nullable=False, unique=True),
     )
+    op.create_index("ix_audit_run_id", "audit", ["run_id", "seq"])
+    op.create_index("ix_audit_action", "audit", ["action", "run_id", "seq"])
     head = op.create_table(
         "audit_head",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
