@@ -57,7 +57,7 @@ from anabranch.promote.rollback import Rollback
 from anabranch.promote.run import PromotionRun, rehearse_rollback
 from anabranch.replay.allowance import RateSource
 from anabranch.replay.limits import Limits
-from anabranch.replay.pace_report import limit_words
+from anabranch.replay.pace_report import pace_words
 from anabranch.replay.replayer import Clock, RunObserver
 from anabranch.replay.run import ReplayRun
 from anabranch.replay.staged import StagedRun, StoppedReplay, staged_run
@@ -323,7 +323,7 @@ class BackfillRun:
     def pace_words(self) -> str | None:
         """What limits the replay now, and why; None: nothing does, or the control database does not answer."""
         with suppress(AnabranchError):
-            return limit_words(self.store.reader.pace(self.run_id))
+            return pace_words(self.store.reader.pace(self.run_id))
         return None
 
     def lag(self) -> int | None:

@@ -110,20 +110,24 @@ def throttle(
     ] = None,
     ratio: Annotated[
         float | None,
-        typer.Option("--ratio", min=0.01, max=1.0, help="A part of the rate that limits the run now, such as 0.5."),
+        typer.Option("--ratio", min=0.01, max=1.0, help="Fraction of the rate that limits the run now, such as 0.5."),
     ] = None,
     exempt: Annotated[
         str | None,
-        typer.Option("--exempt", help="Exempt from `governor` or `budget` instead. Needs --for and --reason."),
+        typer.Option("--exempt", help="Exempt the run from `governor` or `budget`; needs --for and --reason."),
     ] = None,
-    lasting: Annotated[str | None, typer.Option("--for", help="Duration, such as 1h; then it expires.")] = None,
+    lasting: Annotated[str | None, typer.Option("--for", help="Duration, such as 1h, after which it expires.")] = None,
     reason: Reason = None,
     project: ProjectFolder = Path(),
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Limit the read rate of a running replay. Takes effect within two seconds, also in the current slice."""
+    """Limit a replay's read rate, or lift a limit for a while.
+
+    Takes effect within two seconds, also in the current slice.
+    """
     from anabranch.app.approval import require_steering
+    from anabranch.project.quantities import format_rate
     from anabranch.replay.controls import EXEMPTIBLE, ControlRequest
     from anabranch.replay.throttling import base_rate
 
@@ -150,10 +154,9 @@ def throttle(
             of = base_rate(backfill.store.reader, backfill.run_id)
             limit, base = max(1, int(of * ratio)), {"base": of}
         _request(backfill, ControlRequest.THROTTLE, {"bytes_per_second": limit, **base, **until, **why})
-        part = "" if ratio is None else f" ({ratio:g} of {base['base'] / 1e6:,.1f} MB/s)"
-        shown = rate if ratio is None else f"{(limit or 0) / 1e6:,.1f} MB"
-        allowed = f"up to {shown} per second{part}" if limit else "without a rate limit"
-        message = f"reads {allowed}{end} within two seconds"
+        part = "" if ratio is None else f" ({ratio:g} of {format_rate(base['base'])})"
+        allowed = f"at most {format_rate(limit)}{part}" if limit else "without a rate limit"
+        message = f"reads {allowed}{end}; takes effect within two seconds"
         _print_state(backfill, message, f"anabranch status {backfill.run_id}", output)
 
 

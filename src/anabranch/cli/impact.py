@@ -38,7 +38,7 @@ def impact(
         typer.Option(
             min=1,
             max=MOST_PAIRS,
-            help=f"Pairs of blocks. Fewer than {LEAST_PAIRS} give no 95 % statement.",
+            help=f"Pairs of blocks, with and without the replay. Fewer than {LEAST_PAIRS} give no 95 % interval.",
             show_default=True,
         ),
     ] = PAIRS,
@@ -51,10 +51,10 @@ def impact(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Measure what a running replay does to live.
+    """Measure the effect of a replay on live latency and lag.
 
-    The replay is switched off and on in random pairs of blocks; in a block without it nothing is read. If no replay
-    runs, the last result is shown. Ctrl-C ends the wait; the experiment goes on.
+    The replay is switched off and on in random pairs of blocks; in a block without it nothing is read. If no
+    replay runs, the last result is shown. Ctrl-C ends the wait; the experiment goes on.
     """
     with open_run(run, project, context) as backfill:
         progress = _progress(backfill)
@@ -140,8 +140,8 @@ def _show(backfill: BackfillRun, output: Format) -> None:
         raise ImpactUnknownError(
             f"The effect of run {backfill.run_id} on live was not measured.",
             state=NOTHING_CHANGED,
-            command="anabranch rehearse -f CONTRACT --pairs 12",
-            hint="Or run `anabranch impact` again while the run replays.",
+            command=f"anabranch impact {backfill.run_id}",
+            hint="Run it while the run replays; `anabranch rehearse -f CONTRACT --pairs 12` measures without a run.",
             reason=ended or "no experiment was carried out",
         )
     page = backfill.folder / "impact.html"
@@ -159,6 +159,7 @@ def impact_document(found: Evidence) -> dict[str, Any]:
 def print_impact(console: Console, found: Evidence) -> None:
     """The effects as sentences, and every pair as a row."""
     from anabranch.gates.impact.measured import lag_words, latency_words, read_impact
+    from anabranch.project.quantities import format_rate
 
     result = read_impact(found.found)
     for words in (latency_words(result), lag_words(result)):
@@ -178,7 +179,7 @@ def print_impact(console: Console, found: Evidence) -> None:
             _seconds(pair.without.latency),
             _count(pair.with_replay.lag),
             _count(pair.without.lag),
-            f"{pair.with_replay.bytes / max(0.001, pair.with_replay.seconds) / 1e6:,.1f} MB/s",
+            format_rate(pair.with_replay.bytes / max(0.001, pair.with_replay.seconds)),
             f"does not count: {pair.flaw}" if pair.flaw else "",
         )
         for pair in result.pairs

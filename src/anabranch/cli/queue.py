@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 queue = typer.Typer(
     name="queue",
-    help="The replay budget: who replays, who waits and why.",
+    help="List runs in the replay budget and its queue; set priorities.",
     invoke_without_command=True,
 )
 
@@ -33,6 +33,7 @@ def list_queue(
         return
     from anabranch.app.project_context import open_project
     from anabranch.app.replay_queue import queue_document
+    from anabranch.project.quantities import format_rate
 
     project_context = open_project(project, context)
     with project_context.store(create=False) as store:
@@ -42,7 +43,7 @@ def list_queue(
         if document is None:
             console.print(f"Context {project_context.loaded.context} has no replayBudget: no run waits.", markup=False)
             return
-        rate = f"{document['bytes_per_second'] / 1e6:,.1f} MB/s"
+        rate = format_rate(document["bytes_per_second"])
         console.print(f"budget    {rate}, {document['used']} of {document['slots']} slots in use", markup=False)
         rows = [(each["run"], each["state"], each["priority"], each["why"]) for each in document["runs"]]
         if rows:
@@ -59,6 +60,7 @@ def priority(
         typer.Argument(
             min=LEAST_PRIORITY,
             max=MOST_PRIORITY,
+            metavar="PRIORITY",
             help=f"{LEAST_PRIORITY} to {MOST_PRIORITY}; {USUAL_PRIORITY} unless set. Twice the priority is twice the "
             "share; in the queue each ten minutes of waiting count as one more.",
         ),
@@ -67,7 +69,7 @@ def priority(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Change the priority of a run that waits for the replay budget or replays within it."""
+    """Change a run's priority in the replay budget and its queue."""
     from anabranch.app.approval import require_steering
     from anabranch.app.backfill import operator
     from anabranch.app.replay_holds import budget_board
@@ -79,6 +81,6 @@ def priority(
     emit(
         document,
         output,
-        lambda console: console.print(f"Run {document['run']} has priority {priority} now.", markup=False),
+        lambda console: console.print(f"Run {document['run']} has priority {priority}.", markup=False),
     )
     say_next("anabranch queue")

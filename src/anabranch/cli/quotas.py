@@ -63,7 +63,7 @@ def sweep(project: ProjectFolder = Path(), context: ContextName = None, output: 
 def _draw(console: Console, overview: QuotaOverview) -> None:
     rows = [_row(each) for each in overview.document()["ours"]]
     if rows:
-        print_table(console, ("run", "entity", "MB/s per broker", "state"), rows)
+        print_table(console, ("run", "entity", "per broker", "state"), rows)
     else:
         console.print("No run of this project has a quota at the brokers.")
     user = overview.user or "unknown: set kafka.quotaUser"
@@ -73,5 +73,7 @@ def _draw(console: Console, overview: QuotaOverview) -> None:
 
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:
+    from anabranch.project.quantities import format_rate
+
     value = each["bytes_per_second"] or each["intended"]
-    return each["run"], each["words"], f"{value / 1e6:,.1f}", each["state"]
+    return each["run"], each["words"], format_rate(value), each["state"]

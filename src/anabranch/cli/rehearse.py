@@ -94,13 +94,14 @@ def _bytes_per_record(planned: Planned) -> float | None:
 
 def _table(console: Console, found: Rehearsed, forecast: BackfillForecast) -> None:
     from anabranch.cli.render_forecast import forecast_facts
+    from anabranch.project.quantities import format_rate
 
     limit = found.bytes_per_second_limit
-    limited = "" if limit is None else f", limited to {limit / 1e6:,.1f} MB/s by the contract"
+    limited = "" if limit is None else f", limited to {format_rate(limit)} by the contract"
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.stages.items())
     lag = [_or_unknown(each) for each in (found.live_lag_with, found.live_lag_without)]
     latency = [_or_unknown(each, " s") for each in (found.live_latency_with, found.live_latency_without)]
-    rate = f"{found.records_per_second:,.0f} records/s, {found.bytes_per_second / 1e6:,.1f} MB/s"
+    rate = f"{found.records_per_second:,.0f} records/s, {format_rate(found.bytes_per_second)}"
     facts = (
         ("rate", f"{rate}{limited}"),
         ("bottleneck", f"{found.bottleneck} ({stages})"),

@@ -58,6 +58,8 @@ def share(progress: ReplayProgress) -> str:
 
 
 def _parts(progress: ReplayProgress, now: float) -> Iterator[str]:
+    from anabranch.project.quantities import format_rate
+
     slice_, inside = progress.slice_, progress.inside
     if slice_ is None or inside is None:
         seconds = int(now - progress.phase_since)
@@ -71,7 +73,7 @@ def _parts(progress: ReplayProgress, now: float) -> Iterator[str]:
     read = progress.done - progress.before
     if read > 0 and elapsed >= 1 and progress.total is not None:
         yield f"{read / elapsed:,.0f} records/s"
-        yield f"{progress.bytes / elapsed / 1e6:,.1f} MB/s"
+        yield format_rate(progress.bytes / elapsed)
         yield f"{duration((progress.total - progress.done) / (read / elapsed))} left"
     if progress.lag is not None:
         yield f"live lag {progress.lag:,}"

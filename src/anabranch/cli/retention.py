@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from anabranch.readiness.retention import RetentionAudit, TopicVerdict
 
 retention = typer.Typer(
-    name="retention", help="Compare retention of topics with what their class requires.", no_args_is_help=True
+    name="retention",
+    help="Audit the retention of topics; restore extended retention.",
+    no_args_is_help=True,
 )
 
 BAR = 16
@@ -62,7 +64,7 @@ def sweep(
     context: ContextName = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Restore retention.ms that runs of ended processes extended.
+    """Restore the retention.ms that runs of ended processes extended.
 
     Extensions of running processes are listed. Every command that works on a run does the same. Exit code 3 if an
     extension could not be restored.
@@ -87,7 +89,8 @@ def sweep(
         for line in (*restored, *failed):
             console.print(line, markup=False)
         for each in standing:
-            line = f"run {each.run}: retention.ms of {each.topic} is extended from {each.was_ms} to {each.to_ms}"
+            extended = f"extended from {each.was_ms} to {each.to_ms}"
+            line = f"Run {each.run} replays with retention.ms of {each.topic} {extended}."
             console.print(line, markup=False)
         if not restored and not failed and not standing:
             console.print("No run has extended the retention of a topic.")

@@ -14,6 +14,7 @@ from anabranch.gates.evidence import Evidence
 from anabranch.gates.impact.effect import LEAST_PAIRS, PairedEffect
 from anabranch.gates.impact.measured import Impact, MeasuredBlock, lag_words, latency_words, read_impact
 from anabranch.pages.environment import render
+from anabranch.project.quantities import format_rate
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 12.0, 196.0
 """Of the plot of pairs, in the units of its view box."""
@@ -104,7 +105,7 @@ def _tiles(impact: Impact) -> list[tuple[str, str]]:
         ("unknown" if ratio is None else f"× {ratio:.2f}", "live latency with the replay"),
         ("unknown" if impact.lag is None else f"{impact.lag.mean:+,.0f}", "records of live lag with the replay"),
         (f"{sum(pair.flaw is None for pair in impact.pairs)} of {impact.design.pairs}", "pairs that count"),
-        ("unknown" if rate is None else f"{rate / 1e6:,.1f} MB/s", "read by the replay while it was on"),
+        ("unknown" if rate is None else f"{format_rate(rate)}", "read by the replay while it was on"),
     ]
 
 

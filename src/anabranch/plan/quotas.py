@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anabranch.project.quantities import format_rate
+
 DEFAULT = "<default>"
 """Kafka's name for the entity of all users, or of all client ids, without a quota of their own."""
 FLOOR = 1_000_000
@@ -63,7 +65,7 @@ class Quota:
 
     @property
     def words(self) -> str:
-        return f"{self.value / 1e6:,.1f} MB/s per broker for {self.entity.words}"
+        return f"{format_rate(self.value)} per broker for {self.entity.words}"
 
     def document(self) -> dict[str, Any]:
         return {**self.entity.document(), "bytes_per_second": self.value}
@@ -122,7 +124,7 @@ class QuotaForecast:
         unknown = "" if self.unreadable is None else f"; quotas of others are unknown: {self.unreadable}"
         if self.value is None:
             return f"set{entity} while a limit applies; the contract has no byte rate{others}{unknown}"
-        return f"{self.value / 1e6:,.1f} MB/s on each broker{entity}, removed at the end{others}{unknown}"
+        return f"{format_rate(self.value)} on each broker{entity}, removed at the end{others}{unknown}"
 
     def document(self) -> dict[str, Any]:
         return {

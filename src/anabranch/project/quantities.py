@@ -66,6 +66,15 @@ def parse_size(value: object) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+def format_rate(bytes_per_second: float) -> str:
+    """For display: `2.0 MB/s`, below 0.1 MB/s `52.4 kB/s`, below 0.1 kB/s `16 B/s`: a low rate is not shown as 0."""
+    if bytes_per_second < 100:
+        return f"{bytes_per_second:,.0f} B/s"
+    if bytes_per_second < 100_000:
+        return f"{bytes_per_second / 1e3:,.1f} kB/s"
+    return f"{bytes_per_second / 1e6:,.1f} MB/s"
+
+
 def parse_percentage(value: object) -> float:
     """`0.5%` as the ratio 0.005."""
     match = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None

@@ -20,6 +20,7 @@ from anabranch.readiness.live_blocks import BlockSpan, longest_batch, measure_bl
 from anabranch.readiness.live_samples import LiveSample
 from anabranch.readiness.ports import LivePositions
 from anabranch.replay.allowance import STANDSTILL, Allowance
+from anabranch.replay.allowance_words import hold_words
 
 SOURCE = "impact"
 SAMPLE_SECONDS = 0.5
@@ -115,7 +116,7 @@ class ImpactExperiment:
             if not at.is_frozen:
                 at.is_frozen, at.rate = True, allowed.bytes_per_second
             if allowed.paused:
-                at.flaw = f"held by the {allowed.source}: {allowed.reason}"
+                at.flaw = hold_words(allowed)
                 return allowed
             if _is_lower(allowed.bytes_per_second, at.rate):
                 at.flaw = f"the {allowed.source} lowered the rate inside the block"

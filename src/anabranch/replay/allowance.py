@@ -12,7 +12,8 @@ class Allowance:
     """What one source of limits allows at this moment."""
 
     source: str
-    """Who says so: `contract`, `throttle`, `governor`, `budget`, `pause`. A label of metrics."""
+    """Who says so, a label of metrics: `contract`, `throttle`, `governor`, `budget`, `pause`, `schedule`, `veto`, or
+    `impact` (`allowance_words.SOURCES`)."""
     reason: str
     """Why, with values, for people: "live lag 41 s, target 10 s"."""
     bytes_per_second: int | None = None

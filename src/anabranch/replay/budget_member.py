@@ -11,6 +11,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 
 from anabranch.errors import AnabranchError, text_of
+from anabranch.project.quantities import format_rate
 from anabranch.replay.allowance import STANDSTILL, Allowance
 from anabranch.replay.budget_board import BudgetBoard, BudgetView, Heartbeat
 from anabranch.replay.budget_shares import Member
@@ -148,9 +149,9 @@ class BudgetMember:
 
 
 def share_words(own: Member, view: BudgetView) -> str:
-    """For people: "25.0 of 50.0 MB/s; 2 of 2 slots in use"."""
+    """For people: "25.0 MB/s of 50.0 MB/s; 2 of 2 slots in use"."""
     used = sum(each.admitted for each in view.members)
-    rates = f"{own.granted / 1e6:,.1f} of {view.budget.bytes_per_second / 1e6:,.1f} MB/s"
+    rates = f"{format_rate(own.granted)} of {format_rate(view.budget.bytes_per_second)}"
     return f"{rates}; {used} of {view.budget.runs} slots in use"
 
 

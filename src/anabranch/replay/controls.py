@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from anabranch.errors import AnabranchError
-from anabranch.project.quantities import format_moment
+from anabranch.project.quantities import format_moment, format_rate
 from anabranch.replay.allowance import UNLIMITED, Allowance
 from anabranch.runs.audit import AuditRecord
 from anabranch.runs.canonical import instant
@@ -171,7 +171,7 @@ def operator_limits(controls: Controls) -> dict[str, Any]:
         throttle = {
             "bytes_per_second": rate,
             "until": None if controls.until is None else format_moment(controls.until),
-            "words": ("no rate limit" if rate is None else f"up to {rate / 1e6:,.1f} MB/s") + until,
+            "words": ("no rate limit" if rate is None else f"up to {format_rate(rate)}") + until,
         }
     exemptions = [
         {"source": each.source, "until": format_moment(each.until), "reason": each.reason, "by": each.by}

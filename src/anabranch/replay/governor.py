@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anabranch.project.quantities import format_rate
 from anabranch.replay.pressure import Pressure
 
 CALM_TICKS, QUIET_TICKS = 3, 12
@@ -213,13 +214,13 @@ def _raise(law: Law, state: GovernorState, used: float, words: str, now: float) 
     if state.rate < SLOW_START_END * known:
         rate = min(2 * state.rate, SLOW_START_END * known)
     elif used < USED * state.rate:
-        return state, f"{words}: held, {used / 1e6:,.1f} MB/s are used"
+        return state, f"{words}: held, {format_rate(used)} are used"
     else:
         rate = state.rate + STEP * known
     if bad is not None:
         rate = min(rate, max(law.minimum, BELOW_BAD * bad))
     if rate < LEAST_RAISE * state.rate:  # each change is on record
-        return state, f"{words}: held below {bad / 1e6:,.1f} MB/s, which pressed live" if bad else words
+        return state, f"{words}: held below {format_rate(bad)}, which pressed live" if bad else words
     return replace(state, rate=rate, raised_at=now), f"{words}: raised"
 
 

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from anabranch.replay.allowance import UNLIMITED, Allowance, RateSource, lowest
+from anabranch.replay.allowance_words import notice_words
 from anabranch.runs.run_lease import RunLease
 
 CHANGED = "pace.changed"
@@ -109,7 +110,7 @@ class Pacing:
 def record_change(lease: RunLease, notice: Callable[[str], object], allowance: Allowance) -> None:
     """Put a change of the allowance on record, and show it where it is not simply that nothing limits the replay."""
     if allowance != UNLIMITED:
-        notice(words_of(allowance))
+        notice(notice_words(allowance))
     details = details_of(allowance)
     lease.writer.note_pace(lease.run_id, lease.epoch, details)
     lease.writer.record_act(CHANGED, actor=lease.actor, run_id=lease.run_id, details=details)
@@ -127,14 +128,6 @@ def details_of(allowance: Allowance) -> dict[str, Any]:
         "bytes_per_second": allowance.bytes_per_second,
         "paused": allowance.paused,
     }
-
-
-def words_of(allowance: Allowance) -> str:
-    """One line for people: "governor: 5.0 MB/s; live lag 41 s, target 10 s"."""
-    if allowance.stands_still:
-        return f"{allowance.source}: nothing is read; {allowance.reason}"
-    rate = "no limit" if allowance.bytes_per_second is None else f"{allowance.bytes_per_second / 1e6:,.1f} MB/s"
-    return f"{allowance.source}: {'no slice begins' if allowance.paused else rate}; {allowance.reason}"
 
 
 def _differs(one: Allowance, other: Allowance) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from anabranch.contract.consumer_groups import REPLAY_PREFIX
 from anabranch.plan.quotas import DEFAULT, Quota, QuotaEntity, matching
+from anabranch.project.quantities import format_rate
 from anabranch.replay.quota_brake import entity_of
 from anabranch.replay.quota_ports import BrokerQuotas
 from anabranch.replay.quota_sweep import orphans
@@ -101,4 +102,4 @@ def quota_line(reader: RunReader, run_id: str) -> str | None:
         return None
     last = records[-1]
     value = last.value if last.value is not None else last.intended
-    return f"{(value or 0) / 1e6:,.1f} MB/s per broker for {entity_of(last).words}; {quota_state(last)}"
+    return f"{format_rate(value or 0)} per broker for {entity_of(last).words}; {quota_state(last)}"

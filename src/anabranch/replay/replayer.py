@@ -15,6 +15,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import SliceStep
 from anabranch.replay.allowance import Allowance
+from anabranch.replay.allowance_words import hold_words
 from anabranch.replay.controls import ControlRecords, Controls, read_controls
 from anabranch.replay.pacing import Pacing
 from anabranch.replay.polling import polled
@@ -371,9 +372,7 @@ class Replayer:
             elif self.lease.run.state is State.REPLAYING:
                 self._discard_prefetched()
                 self.lease.transition(Event.PAUSE)
-            self.watch.resting(
-                POLL_SECONDS, "paused" if controls.pause else f"held by the {held.source}: {held.reason}"
-            )
+            self.watch.resting(POLL_SECONDS, "paused" if controls.pause else hold_words(held))
             self.clock.sleep(POLL_SECONDS)
             self.order(left)  # retention goes on while the replay waits
 

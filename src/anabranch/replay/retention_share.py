@@ -10,6 +10,7 @@ from typing import Protocol
 from anabranch.errors import AnabranchError
 from anabranch.plan.retention.decision import Share
 from anabranch.plan.retention.race import SliceSeconds
+from anabranch.project.quantities import format_rate
 from anabranch.replay.budget_board import BudgetBoard, BudgetView, NotQueuedError
 from anabranch.replay.budget_shares import MOST_PRIORITY, share_at
 from anabranch.runs.pace import Pace
@@ -88,5 +89,5 @@ def greater_share(run: str, view: BudgetView, pace: Pace | None, seconds: SliceS
     now, then = (share_at(run, each, view.budget, view.members, view.at) for each in (own.priority, MOST_PRIORITY))
     if not now < then:
         return None
-    words = f"priority {MOST_PRIORITY} instead of {own.priority}: {then / 1e6:,.1f} instead of {now / 1e6:,.1f} MB/s"
+    words = f"priority {MOST_PRIORITY} instead of {own.priority}: {format_rate(then)} instead of {format_rate(now)}"
     return Share(lambda each: seconds(each) * now / then, words)

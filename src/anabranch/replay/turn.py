@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from anabranch.errors import AnabranchError
 from anabranch.replay.allowance import UNLIMITED, Allowance, RateSource
+from anabranch.replay.allowance_words import hold_words
 from anabranch.replay.controls import ControlRecords, read_controls
 from anabranch.replay.pacing import Pacing, record_change
 from anabranch.replay.replayer import POLL_SECONDS, ReplayEnd, RunObserver
@@ -47,7 +48,7 @@ class Turn:
                 held = pacing.heed(UNLIMITED)
                 if not held.paused:
                     return None
-                reason = f"waits for the {held.source}: {held.reason}"
+                reason = f"start {hold_words(held)}"
             except SupersededError:
                 raise
             except AnabranchError as error:

@@ -100,4 +100,4 @@ def test_the_queue_is_listed_and_a_priority_changed(command: Command, store: Sql
     code, document = command("queue")
     assert (code, document["slots"], document["used"]) == (0, 1, 1)
     [entry] = document["runs"]
-    assert (entry["run"], entry["priority"], entry["why"]) == ("r1", 9, "1.0 of 1.0 MB/s; 1 of 1 slots in use")
+    assert (entry["run"], entry["priority"], entry["why"]) == ("r1", 9, "1.0 MB/s of 1.0 MB/s; 1 of 1 slots in use")

@@ -14,6 +14,7 @@ from anabranch.project.quantities import (
     LONGEST,
     format_duration,
     format_moment,
+    format_rate,
     parse_duration,
     parse_moment,
     parse_percentage,
@@ -53,3 +54,20 @@ def test_sizes_and_percentages() -> None:
 def test_nonsense_is_refused(parse: Callable[[object], object], value: object) -> None:
     with pytest.raises(PydanticCustomError):
         parse(value)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (0, "0 B/s"),
+        (1, "1 B/s"),
+        (100, "0.1 kB/s"),
+        (49_999, "50.0 kB/s"),
+        (99_999, "100.0 kB/s"),
+        (100_000, "0.1 MB/s"),
+        (2_000_000, "2.0 MB/s"),
+        (2_500_000_000, "2,500.0 MB/s"),
+    ],
+)
+def test_a_low_rate_is_not_shown_as_none(rate: float, text: str) -> None:
+    assert format_rate(rate) == text

@@ -146,7 +146,7 @@ def test_blocks_begin_when_the_replay_reads() -> None:
     ("then", "flaw"),
     [
         (Allowance("governor", "lag", 500_000), "the governor lowered the rate inside the block"),
-        (Allowance("pause", "asked", paused=True), "held by the pause: asked"),
+        (Allowance("pause", "asked", paused=True), "held by the pause of all replays: asked"),
     ],
 )
 def test_a_lower_limit_holds_at_once_and_the_pair_does_not_count(then: Allowance, flaw: str) -> None:

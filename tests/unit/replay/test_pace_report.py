@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from anabranch.replay.pace_report import limit_words, pace_document, pace_lines
+from anabranch.replay.pace_report import pace_document, pace_lines, pace_words
 from anabranch.runs.pace import Pace
 from anabranch.runs.states import State
 
@@ -24,8 +24,8 @@ DETAILS = {"source": "contract", "reason": "budget.bytesPerSecond", "bytes_per_s
 def test_the_rate_its_reason_and_every_signal_are_shown() -> None:
     document = pace_document(Pace(AT, {**DETAILS, "governor": GOVERNOR}), State.REPLAYING)
     assert list(pace_lines(document)) == [
-        "rate      contract: 2.0 MB/s; budget.bytesPerSecond, as of 2025-06-01T12:00:00Z",
-        "governor  5.0 MB/s; live lag 41 s, target 10 s: reduced",
+        "rate      2.0 MB/s by the contract: budget.bytesPerSecond, as of 2025-06-01T12:00:00Z",
+        "governor  5.0 MB/s: live lag 41 s, target 10 s: reduced",
         "live      its driver runs on this machine",
         "signal    lag: 41.0, target 10.0, pressure 4.10, 1 s old",
         "signal    group: not read: Kafka did not answer.",
@@ -44,6 +44,6 @@ def test_nothing_is_shown_of_a_run_that_does_not_replay() -> None:
 
 
 def test_the_progress_line_has_a_limit_only_if_there_is_one() -> None:
-    assert limit_words(Pace(AT, DETAILS)) == "contract: 2.0 MB/s; budget.bytesPerSecond"
-    assert limit_words(Pace(AT, {**DETAILS, "source": "none", "bytes_per_second": None})) is None
-    assert limit_words(None) is None
+    assert pace_words(Pace(AT, DETAILS)) == "Rate 2.0 MB/s by the contract: budget.bytesPerSecond"
+    assert pace_words(Pace(AT, {**DETAILS, "source": "none", "bytes_per_second": None})) is None
+    assert pace_words(None) is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from anabranch.replay.allowance import STANDSTILL, UNLIMITED, Allowance
-from anabranch.replay.pacing import Pacing, words_of
+from anabranch.replay.pacing import Pacing
 
 CONTRACT = Allowance("contract", "budget.bytesPerSecond", 20_000_000)
 GOVERNOR = Allowance("governor", "live lag 41 s, target 10 s", 5_000_000)
@@ -60,11 +60,6 @@ def test_only_changes_of_source_rate_or_pause_are_noted() -> None:
     ]
 
 
-def test_a_line_for_people_names_source_rate_and_reason() -> None:
-    assert words_of(GOVERNOR) == "governor: 5.0 MB/s; live lag 41 s, target 10 s"
-    assert words_of(replace(GOVERNOR, paused=True)) == "governor: no slice begins; live lag 41 s, target 10 s"
-
-
 def test_every_hold_is_in_force_before_a_change_is_noted_and_a_failed_note_is_repeated() -> None:
     """The note goes to a database, which may be silent; the limit must not wait for it."""
     held: list[Allowance] = []
@@ -113,7 +108,6 @@ def test_an_experiment_is_given_what_the_limits_allow_and_has_the_last_word() ->
     assert held == noted == [found]
     assert lever.applied == [], "a quota at the brokers would outlast the block"
     assert found.stands_still
-    assert words_of(found) == "impact: nothing is read; block 2 of 24, without the replay"
     pacing.note_read("replay", 7)
     assert switch.read == {"replay": 7}
 

@@ -74,7 +74,7 @@ def test_what_nothing_holds_begins_at_once_and_leaves_no_note(scene: Scene) -> N
 def test_a_held_run_waits_shows_why_and_begins_in_its_turn(scene: Scene) -> None:
     scene.upon[3] = scene.admit
     assert scene() is None
-    assert scene.watching.rested == [f"waits for the budget: {QUEUED.reason}"] * 3
+    assert scene.watching.rested == [f"start held by the replay budget: {QUEUED.reason}"] * 3
     pace = scene.store.reader.pace(RUN)
     assert pace is not None
     assert (pace.details["source"], pace.details["reason"]) == ("budget", QUEUED.reason)

@@ -15,7 +15,7 @@ from anabranch.gates.gate import GateFinding, Judgement, aged, failed, judged, u
 from anabranch.gates.impact import measured
 from anabranch.gates.impact.effect import LEAST_PAIRS, PairedEffect
 from anabranch.gates.impact.measured import Impact, lag_words, latency_words, read_impact
-from anabranch.project.quantities import format_duration
+from anabranch.project.quantities import format_duration, format_rate
 
 NAME = "capacity"
 KIND = "rehearsal"
@@ -103,8 +103,8 @@ def _findings(facts: GateFacts, found: Mapping[str, Any], impact: Impact | None)
 def _effects(facts: GateFacts, impact: Impact, slower: str) -> Iterator[GateFinding]:
     live, rate = facts.pipeline.spec.live, byte_rate(facts.contract)
     if impact.bytes_per_second is not None and (rate is None or impact.bytes_per_second < rate):
-        allowed = "any rate" if rate is None else f"{rate / 1e6:,.1f} MB/s"
-        words = f"the effect on live was measured at {impact.bytes_per_second / 1e6:,.1f} MB/s; the contract allows"
+        allowed = "any rate" if rate is None else f"{format_rate(rate)}"
+        words = f"the effect on live was measured at {format_rate(impact.bytes_per_second)}; the contract allows"
         yield untested(f"{words} {allowed}", MEASURE)
     if live.max_latency is not None:
         limit, worst = live.max_latency.total_seconds(), impact.latency_without

@@ -30,7 +30,7 @@ from anabranch.plan.retention.decision import RaceAnswer, RaceDecision, decide
 from anabranch.plan.retention.planning import race_options
 from anabranch.plan.retention.rate import ReplayRate, planned_rate
 from anabranch.plan.target_range import EPOCH
-from anabranch.project.quantities import format_duration, format_moment
+from anabranch.project.quantities import format_duration, format_moment, format_rate
 from anabranch.runs.store import RunReader
 
 NAME = "storage-path"
@@ -100,7 +100,7 @@ def judge_storage_path(facts: GateFacts) -> Judgement:
     rate = path.bytes_per_second
     tiered = "none of it tiered" if not path.tiered else f"{path.tiered / max(1, path.offsets):.0%} of it tiered"
     left = "for ever" if path.gone_from is None else f"until {format_moment(path.gone_from)} at least"
-    speed = "" if rate is None else f", read at {rate / 1e6:.1f} MB/s by one consumer"
+    speed = "" if rate is None else f", read at {format_rate(rate)} by one consumer"
     judgement = judged(
         NAME,
         list(_findings(facts, path, duration, race)),

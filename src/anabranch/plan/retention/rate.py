@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from anabranch.plan.forecast.rehearsed import Rehearsed, variants_of
 from anabranch.plan.plan import Plan
 from anabranch.plan.retention.race import SliceSeconds
+from anabranch.project.quantities import format_rate
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def planned_rate(
         return None
     rate, words = min(rates)
     per_offset = variants * bytes_per_offset / rate
-    return ReplayRate(lambda each: per_offset * each.width, f"{words}, {rate / 1e6:,.1f} MB/s, reading only")
+    return ReplayRate(lambda each: per_offset * each.width, f"{words}, {format_rate(rate)}, reading only")
 
 
 def observed_rate(offsets: int, seconds: float, slices: int) -> ReplayRate | None:
