@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,14 @@ def copies(node: ast.AST) -> Iterator[str]:
             yield name
 
 
+def results(node: ast.AST, of_rooms: Collection[str]) -> Iterator[str]:
+    """The local name that an assignment gives to what a room returned: `stopped = Turn(lease, …)()`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Call(func=ast.Name(id=room)))):
+            if room in of_rooms:
+                yield name
+
+
 def decisions(code: str) -> list[str]:
     """The conditions of a module that use a type of a room, or what such a type holds."""
     tree = ast.parse(code)
@@ -94,7 +102,7 @@ def decisions(code: str) -> list[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(tuple(f"anabranch.{r}." for r in ROOMS))
         for alias in node.names
     }
-    of_rooms |= {name for node in ast.walk(tree) for name in copies(node)}
+    of_rooms |= {name for node in ast.walk(tree) for name in (*copies(node), *results(node, of_rooms))}
     found = {}
     for condition in conditions(tree):
         for node in ast.walk(condition):
@@ -122,6 +130,7 @@ def test_app_decides_nothing(module: Path) -> None:
         "from anabranch.runs.states import State\nok = found in (State.CLOSED,)",
         "match plan.strategy:\n    case _: pass",
         "a = spec.budget and spec.budget.cost",
+        "from anabranch.replay.turn import Turn\nstopped = Turn(lease)()\nx = stopped or go()",
     ],
 )
 def test_a_decision_is_seen(code: str) -> None:

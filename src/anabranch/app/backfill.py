@@ -178,8 +178,7 @@ class BackfillRun:
     def replay(self, lease: RunLease, watch: RunObserver) -> StagedRun | StoppedReplay:
         """Replay the slices that are not in staging yet, in its turn and after drift, limits and gates are checked."""
         with replay_holds(self.project_context, self.store, lease) as holds:
-            stopped = Turn(lease, holds, watch, time.sleep)()
-            return stopped or self._replay_run(lease, watch, holds)()
+            return self._replay_run(lease, watch, holds)()
 
     def validate(
         self, lease: RunLease, now: datetime, phase: Callable[[str], None] = lambda _: None
@@ -232,6 +231,7 @@ class BackfillRun:
             ),
             clock=Clock(time.monotonic, time.sleep),
             pacing=lambda: replay_pacing(self.project_context, lease, self.plan, self.pipeline, watch, holds),
+            turn=Turn(lease, holds, watch, time.sleep),
             hooks=lambda: self._hooks(lease.actor, watch.notice).around("Replay", BEFORE_REPLAY),
             retention=lambda: retention_guard(
                 self.project_context, self.store, lease, self.plan, self.contract, watch.notice

@@ -62,6 +62,8 @@ class ReplayRun:
     clock: Clock
     pacing: Callable[[], AbstractContextManager[Pacing]]
     """Limits and brakes of one replay, entered for as long as it reads: what they set up is removed at the exit."""
+    turn: Callable[[], StoppedReplay | None] = lambda: None
+    """Waits until nothing holds the run; returns how the replay stopped if it did so meanwhile."""
     hooks: Callable[[], AbstractContextManager[HookedStep]] = no_hooks
     """Of the context: one before the first slice, after the gates, and one at the end."""
     retention: Callable[[], AbstractContextManager[SliceOrder]] = lambda: nullcontext(PlanOrder())
@@ -69,10 +71,14 @@ class ReplayRun:
     exit."""
 
     def __call__(self) -> StagedRun | StoppedReplay:
-        """Replay the slices that are not in staging yet.
+        """Replay the slices that are not in staging yet, in the run's turn.
 
-        If drift, limits or gates refuse, no staging was created, the engine was not started and no user code loaded.
+        If the replay is stopped while it waits for its turn, nothing was done and no hook was run. If drift, limits or
+        gates refuse, no staging was created, the engine was not started and no user code loaded.
         """
+        stopped = self.turn()
+        if stopped is not None:
+            return stopped
         with self.hooks() as hooks:
             ended = self._replay(hooks)
             hooks.outcome = ended.end.value

@@ -43,6 +43,7 @@ from anabranch.replay.service_watch import no_services
 from anabranch.replay.staged import StagedRun, StoppedReplay
 from anabranch.replay.staging import StagingPlace
 from anabranch.runs.heads import Head
+from anabranch.runs.hooks import HookedStep
 from anabranch.runs.run_lease import RunLease
 from anabranch.runs.states import State
 
@@ -79,6 +80,9 @@ class World:
     gates_say: Callable[[], None] = lambda: None
     watching: Watching = field(default_factory=Watching)
     paced: list[str] = field(default_factory=list)
+    hooked: list[str] = field(default_factory=list)
+    stopped: StoppedReplay | None = None
+    """How the replay was stopped while it waited for its turn."""
 
     def now(self) -> ObservedInputs:
         return self.inputs
@@ -106,6 +110,13 @@ class World:
         return {"groups": {}}
 
     @contextmanager
+    def hooks(self) -> Iterator[HookedStep]:
+        self.hooked.append("entered")
+        step = HookedStep()
+        yield step
+        self.hooked.append(step.outcome)
+
+    @contextmanager
     def pacing(self) -> Iterator[Pacing]:
         self.paced.append("entered")
         yield Pacing()
@@ -127,6 +138,8 @@ class World:
             watch_services=no_services,
             clock=Clock(time.monotonic, lambda _: None),
             pacing=self.pacing,
+            turn=lambda: self.stopped,
+            hooks=self.hooks,
         )
 
     def cancel(self) -> None:
@@ -155,6 +168,15 @@ def test_the_plans_list_is_executed_in_its_order_and_returns_a_staged_run(world:
     assert world.did == ["gates", "isolation", "engine", "code"]
     assert (world.table.ids(found.staging.name), world.lease.run.state) == (IDS, State.STAGED)
     assert world.paced == ["entered", "left"]
+    assert world.hooked == ["entered", "staged"]
+
+
+@pytest.mark.parametrize("end", [ReplayEnd.PAUSED, ReplayEnd.CANCELLED])
+def test_a_replay_that_is_stopped_before_its_turn_does_nothing(world: World, end: ReplayEnd) -> None:
+    world.stopped = StoppedReplay(RUN, end)
+    assert world.run() == world.stopped
+    assert (world.did, world.hooked, world.paced, world.table.places) == ([], [], [], [])
+    assert list(world.lease.reader.journal(RUN)) == []
 
 
 @pytest.mark.parametrize("refuses", ["drift", "gates"])
