@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event as Signal
 from threading import Lock, Thread
@@ -99,7 +100,10 @@ class QuotaBrake:
         while not self._stop.is_set():
             self._wake.wait(1.0)
             self._wake.clear()
-            if self._stop.is_set() or self._given_up:
+            if self._stop.is_set():
+                continue
+            if self._given_up:
+                self._remove_again(self.clock())
                 continue
             try:
                 self.step(self.clock())
@@ -142,6 +146,11 @@ class QuotaBrake:
     @property
     def _value(self) -> int | None:
         return None if self._record is None or not self._record.is_open else self._record.value
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether a quota of this run may be set."""
+        return self._record is not None and self._record.is_open
 
     def _is_due(self, what: str, now: float, seconds: float) -> bool:
         if now < self._due.get(what, float("-inf")):
@@ -252,8 +261,19 @@ class QuotaBrake:
         self.notice(end_words(self.entity, end, note))
 
     def _give_up(self, why: str) -> None:
+        """Follow the allowance no more. A quota of this run would hold it at its last value, so it is removed."""
         self._given_up = True
-        self.notice(f"{why} {ONLY_CLIENT}")
+        self._remove_again(self.clock())
+        if self._is_open:
+            self.notice(f"{why} The broker quota for {self.entity.words} may hold until it can be removed.")
+        else:
+            self.notice(f"{why} {ONLY_CLIENT}")
+
+    def _remove_again(self, now: float) -> None:
+        """Remove what is still set, if that is due. The end of the replay reports a failure."""
+        if self._is_open and self._is_due("removal", now, CHECK_SECONDS):
+            with suppress(Exception):
+                self._remove()
 
     def _notice_once(self, words: str) -> None:
         if words not in self._noticed:
