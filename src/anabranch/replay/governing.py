@@ -18,6 +18,9 @@ RECHECK_TICKS, RECHECK_WAIT_TICKS = 36, 24
 """After how many ticks at the lowest rate, with live's latency or batches still over their target, the replay stops to
 see what live is like without it; and for how many at most."""
 
+STARTING = 2.0
+"""Of the start rate: a replay that reads more in a tick does not start slowly."""
+
 
 @dataclass
 class Governor:
@@ -152,6 +155,8 @@ class Governor:
     def _take(self, signals: LiveSignals, *, alone: bool) -> Tick:
         pressed = self._state is not None and self._state.pressed and self._recheck_until is None
         starting = self._state is None or (self._state.rate <= self.law.start and not pressed)
+        # An exempted replay reads at any rate: what live is like then must not count as usual.
+        starting = starting and self._rates[-1] <= STARTING * self.law.start
         tick = Tick(
             lag=signals.lag_seconds,
             lag_records=signals.lag_records,

@@ -115,7 +115,7 @@ def decide(law: Law, state: GovernorState, sight: Sight, now: float) -> tuple[Go
     elif state.rest_until is not None:
         state, words = _rest(law, state, ratio, words, now)
     elif ratio > HIGH:
-        state, words = _reduce(law, state, ratio, words, now)
+        state, words = _reduce(law, state, sight.used, ratio, words, now)
     elif ratio > GOOD:
         state, words = replace(state, calm=0, quiet=0), f"{words}: held"
     else:
@@ -172,12 +172,19 @@ def _rest(law: Law, state: GovernorState, ratio: float, words: str, now: float) 
     return resumed, f"{words}: resumed at half the last good rate"
 
 
-def _reduce(law: Law, state: GovernorState, ratio: float, words: str, now: float) -> tuple[GovernorState, str]:
-    """By 30 %, then hold; again within the hold if the pressure goes on rising: the reduction was too small then."""
+def _reduce(
+    law: Law, state: GovernorState, used: float, ratio: float, words: str, now: float
+) -> tuple[GovernorState, str]:
+    """By 30 %, then hold; again within the hold if the pressure goes on rising: the reduction was too small then.
+
+    Of what is read, where another limit holds the replay below the reduced rate: it would change nothing.
+    """
     state = replace(_mark(law, state, now), calm=0, quiet=0)
     if now < state.hold_until and ratio <= state.held_at + RISING:
         return state, f"{words}: held for {state.hold_until - now:.0f} s after a reduction"
-    rate = max(law.minimum, REDUCTION * state.rate)
+    is_known = now - state.raised_at >= CALM_TICKS * law.tick  # `used` is of three ticks
+    reading = used if is_known and 0 < used < REDUCTION * state.rate else state.rate
+    rate = max(law.minimum, REDUCTION * reading)
     state = replace(state, rate=rate, hold_until=now + HOLD_TICKS * law.tick, held_at=ratio)
     return state, f"{words}: reduced"
 

@@ -126,10 +126,16 @@ def test_it_stays_at_its_start_rate_until_live_has_committed_three_times() -> No
     rates = []
     for second in range(70):
         world.signals = replace(CALM, latencies=(5.0,) if second % 10 == 3 else ())
-        rates += world.rate(1)
+        rates += world.rate(1, 5 * MB)
     assert world.governor.document()["baseline"]["latency"] == 5.0
     assert set(rates[:25]) == {5}
     assert rates[-1] == 40
+
+
+def test_live_beside_a_replay_that_is_exempt_is_no_baseline() -> None:
+    world = World(replace(CALM, latencies=(5.0,)), more={"watched": Watched()})
+    world.rate(30, bytes_per_second=100 * MB)
+    assert world.governor.document()["baseline"]["latency"] is None
 
 
 def test_it_waits_a_minute_at_most_for_commits_of_live() -> None:
@@ -166,7 +172,7 @@ def test_a_broker_metric_that_stops_pauses() -> None:
 
 def test_a_rest_of_the_replay_counts_as_live_alone_unless_live_is_pressed() -> None:
     world = World(more={"watched": Watched()})
-    world.rate(30)
+    world.rate(30, 5 * MB)
     assert world.governor.document()["baseline"]["source"] == "live at the replay's start rate"
     world.signals = replace(CALM, latencies=(1.2,))
     world.rate(40, bytes_per_second=0)

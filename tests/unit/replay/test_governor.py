@@ -80,6 +80,17 @@ def test_above_1_it_takes_70_percent_and_holds_30_s() -> None:
     assert run.ticks(6, sight(CALM)) == [35, 35, 35, 35, 35, pytest.approx(37.5, abs=0.1)]  # 5 % of the bad 50
 
 
+def test_below_another_limit_it_takes_70_percent_of_what_is_read() -> None:
+    run = Run().at(50)
+    run.ticks(2, sight(HOLDING))
+    assert run.ticks(1, sight(PRESSED, used=10 * MB)) == [7]
+    run = Run().at(50)
+    assert run.ticks(1, sight(PRESSED, used=10 * MB)) == [35], "the rate was just set"
+    run = Run().at(50)
+    run.ticks(2, sight(HOLDING))
+    assert run.ticks(1, sight(PRESSED, used=0.0)) == [35], "nothing is known of a replay that commits"
+
+
 @pytest.mark.parametrize("seen", [sight(CRITICAL), Sight((Pressure("errors", 1, 0), lag(CALM)), used=1e12)])
 def test_above_2_or_with_errors_it_drops_to_the_lowest_rate_at_once_and_rests_60_s(seen: Sight) -> None:
     run = Run().at(50)
