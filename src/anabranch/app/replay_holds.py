@@ -39,7 +39,7 @@ def replay_holds(
             sources.append(working.enter_context(_veto_source(veto, lease)))
         budget = configured_budget(project_context)
         if budget is not None:
-            sources.append(working.enter_context(_member(project_context, store, lease, budget)))
+            sources.append(working.enter_context(_member(project_context, store, lease, budget, tuple(sources))))
         yield sources
 
 
@@ -67,8 +67,14 @@ def budget_board(store: SqlRunStore) -> BudgetBoard:
     return SqlBudgetBoard(store.engine, store.writer.clock)
 
 
-def _member(project_context: ProjectContext, store: SqlRunStore, lease: RunLease, budget: ReplayBudget) -> BudgetMember:
+def _member(
+    project_context: ProjectContext,
+    store: SqlRunStore,
+    lease: RunLease,
+    budget: ReplayBudget,
+    holds: Sequence[RateSource],
+) -> BudgetMember:
     schedule = contract_schedule(lease)
     deadline = None if schedule is None else schedule.deadline
     beat = Heartbeat(lease.run_id, lease.epoch, project_context.loaded.context, budget, deadline)
-    return BudgetMember(budget_board(store), beat, RunClaim(lease))
+    return BudgetMember(budget_board(store), beat, RunClaim(lease), holds=holds)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Event, Lock, Thread
 from types import TracebackType
 
 from anabranch.errors import AnabranchError, text_of
 from anabranch.project.quantities import format_rate
-from anabranch.replay.allowance import STANDSTILL, Allowance
+from anabranch.replay.allowance import STANDSTILL, Allowance, RateSource
 from anabranch.replay.budget_board import BudgetBoard, BudgetView, Heartbeat
 from anabranch.replay.budget_shares import Member
 from anabranch.runs.lease import SupersededError
@@ -42,7 +42,12 @@ class BudgetMember:
         heartbeat: Heartbeat,
         claim: Callable[[], Claim],
         clock: Callable[[], float] = time.monotonic,
+        holds: Sequence[RateSource] = (),
     ) -> None:
+        """`holds` are what else may hold the run. While one does, it takes no slot; one that it has it keeps, since a
+        slice may be in flight."""
+        self._holds = holds
+        self._waits_for: Allowance | None = None
         self._board, self._heartbeat, self._claim, self._clock = board, heartbeat, claim, clock
         self._lock, self._stop = Lock(), Event()
         self._entered = 0
@@ -86,7 +91,10 @@ class BudgetMember:
     def beat(self) -> None:
         """One heartbeat. Raises what the control database raises; the share then lasts for `GRACE_SECONDS`."""
         claim = self._claim()
+        held_by = next((each for each in (hold.allowance() for hold in self._holds) if each.paused), None)
         with self._lock:
+            own = None if self._view is None else self._view.member(self._heartbeat.run)
+            self._waits_for = None if own is not None and own.admitted else held_by
             if self._exempt and not claim.exempt:
                 self._granted = 0  # from now on nothing is read until a share is granted
             self._exempt = claim.exempt
@@ -101,7 +109,7 @@ class BudgetMember:
                 beat.budget,
                 beat.deadline,
                 claim.cap,
-                wants=not claim.paused,
+                wants=not claim.paused and self._waits_for is None,
                 exempt=claim.exempt,
                 held=held,
                 joined=self._joined,
@@ -141,6 +149,8 @@ class BudgetMember:
         if self._view is None or own is None:
             return _closed("joining the replay budget")
         if not own.admitted:
+            if self._waits_for is not None:
+                return replace(self._waits_for, bytes_per_second=STANDSTILL)
             place = self._view.place(own.run)
             return _closed("paused; its slot is free for others" if place is None else place.words())
         if own.granted == 0:

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.replay.allowance import STANDSTILL
+from anabranch.replay.allowance import STANDSTILL, UNLIMITED, Allowance
 from anabranch.replay.budget_board import HEARTBEAT_EXPIRES, BudgetView, Heartbeat
 from anabranch.replay.budget_member import GRACE_SECONDS, BudgetMember, Claim
 from anabranch.replay.budget_shares import Member, ReplayBudget, divide
@@ -61,6 +61,16 @@ class Scene:
     def member(self, run: str = "a") -> BudgetMember:
         beat = Heartbeat(run, 1, "dev", BUDGET)
         return BudgetMember(self.board, beat, lambda: self.claim, lambda: self.time)
+
+
+@dataclass
+class Holding:
+    """Another source of limits."""
+
+    now: Allowance
+
+    def allowance(self) -> Allowance:
+        return self.now
 
 
 @pytest.fixture
@@ -146,6 +156,27 @@ def test_a_run_rejoins_with_the_age_it_had(scene: Scene) -> None:
     scene.board.members.clear()
     member.beat()
     assert scene.board.beats[-1].joined == NOW
+
+
+def test_a_run_takes_no_slot_while_something_else_holds_it_and_keeps_the_one_it_has(scene: Scene) -> None:
+    hours = Holding(Allowance("schedule", "outside the contract's hours", paused=True))
+    early = BudgetMember(scene.board, Heartbeat("a", 1, "dev", BUDGET), Claim, lambda: scene.time, (hours,))
+    early.beat()
+    early.beat()
+    other = scene.member("b")
+    other.beat()
+    assert not other.allowance().paused, "the only slot is free"
+    held = early.allowance()
+    assert (held.source, held.reason) == ("schedule", "outside the contract's hours")
+    assert held.stands_still
+    scene.board.leave("b", 1)
+    hours.now = UNLIMITED
+    early.beat()
+    assert not early.allowance().paused
+    hours.now = Allowance("schedule", "outside the contract's hours", paused=True)
+    early.beat()
+    early.beat()
+    assert not early.allowance().paused, "a slice may be in flight"
 
 
 def test_heartbeats_go_on_after_an_unexpected_error(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
