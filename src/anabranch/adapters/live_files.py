@@ -46,9 +46,9 @@ class LiveFiles:
             raise _unreadable(self.record.parent) from error
 
 
-def _batch(said: dict[str, Any], interval: float | None) -> BatchTiming:
-    seconds = float(said["ended"]) - float(said["started"])
-    return BatchTiming(int(said["batch"]), seconds, seconds / interval if interval else None)
+def _batch(batch: dict[str, Any], interval: float | None) -> BatchTiming:
+    seconds = float(batch["ended"]) - float(batch["started"])
+    return BatchTiming(int(batch["batch"]), seconds, seconds / interval if interval else None)
 
 
 def _document(path: Path) -> dict[str, Any] | None:

@@ -101,3 +101,34 @@ def test_the_queue_is_listed_and_a_priority_changed(command: Command, store: Sql
     assert (code, document["slots"], document["used"]) == (0, 1, 1)
     [entry] = document["runs"]
     assert (entry["run"], entry["priority"], entry["why"]) == ("r1", 9, "1.0 MB/s of 1.0 MB/s; 1 of 1 slots in use")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--rate", "2MB"), "reads at most 2.0 MB/s; takes effect within two seconds"),
+        (("--rate", "16KiB", "--for", "1h"), "reads at most 16.4 kB/s for 1h; takes effect within two seconds"),
+        (("--rate", "none"), "reads without a rate limit; takes effect within two seconds"),
+        (("--exempt", "budget", "--for", "30m", "--reason", "month end"), "is exempt from the budget for 30m"),
+    ],
+)
+@pytest.mark.usefixtures("store")
+def test_a_throttle_says_what_holds_from_now_on(command: Command, words: tuple[str, ...], message: str) -> None:
+    code, document = command("throttle", "r1", *words)
+    assert (code, document["message"]) == (0, message)
+
+
+def test_a_ratio_says_of_which_rate(command: Command, store: SqlRunStore) -> None:
+    epoch = store.writer.acquire("r1", "host:1", MINUTE, actor="ada").epoch
+    allowed = {"source": "governor", "reason": "live lag 41 s", "bytes_per_second": 8_000_000, "paused": False}
+    store.writer.note_pace("r1", epoch, allowed)
+    code, document = command("throttle", "r1", "--ratio", "0.5")
+    assert (code, document["message"]) == (
+        0,
+        "reads at most 4.0 MB/s (0.5 of 8.0 MB/s); takes effect within two seconds",
+    )
+
+
+@pytest.mark.usefixtures("store")
+def test_no_extension_of_retention_is_swept_where_no_run_has_made_one(command: Command) -> None:
+    assert command("retention", "sweep") == (0, {"restored": [], "failed": [], "standing": []})

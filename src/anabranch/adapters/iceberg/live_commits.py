@@ -38,9 +38,9 @@ class LiveCommits:
         for snapshot in ancestry(table, head):
             if snapshot.snapshot_id == known:
                 break
-            said = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-            if _is_live(said, self.pipeline):
-                found.append(SeenCommit(snapshot.timestamp_ms / 1000, props.read_offsets(said)))
+            summary = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+            if _is_live(summary, self.pipeline):
+                found.append(SeenCommit(snapshot.timestamp_ms / 1000, props.read_offsets(summary)))
         self._seen = head.snapshot_id if head is not None else None
         # After a rollback of the table older commits are met again.
         found = [each for each in reversed(found) if self._is_new(each.offsets)]
@@ -56,5 +56,5 @@ class LiveCommits:
         return any(end > self.position.get(partition, -1) for partition, (_, end) in offsets.items())
 
 
-def _is_live(said: Mapping[str, str], pipeline: str) -> bool:
-    return said.get(props.AUTHOR) == Author.LIVE.value and said.get(props.PIPELINE) == pipeline
+def _is_live(summary: Mapping[str, str], pipeline: str) -> bool:
+    return summary.get(props.AUTHOR) == Author.LIVE.value and summary.get(props.PIPELINE) == pipeline

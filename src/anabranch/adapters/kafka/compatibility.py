@@ -231,7 +231,7 @@ def _probe_operation(operation: Operation, needs: str, act: Callable[[], None]) 
     deadline = time.monotonic() + SECONDS
     while True:
         probe = _probe_once(operation, needs, act)
-        retry = probe.outcome is ProbeOutcome.FAILED and _RETRIABLE in probe.said
+        retry = probe.outcome is ProbeOutcome.FAILED and _RETRIABLE in probe.answer
         if not retry or time.monotonic() > deadline:
             return probe
         time.sleep(RETRY_SECONDS)

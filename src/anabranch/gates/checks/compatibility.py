@@ -58,7 +58,7 @@ class ProbeOutcome(str, Enum):
 class Probe:
     operation: Operation
     outcome: ProbeOutcome
-    said: str = ""
+    answer: str = ""
     """The error of the cluster or of its client."""
     needs: str = ""
     """The ACL that allows it."""
@@ -71,7 +71,7 @@ class Probe:
         return {
             "operation": self.operation.value,
             "outcome": self.outcome.value,
-            "said": self.said,
+            "answer": self.answer,
             "needs": self.needs,
         }
 
@@ -83,7 +83,7 @@ def compatibility_document(probes: Iterable[Probe], left: Iterable[str], *, user
 
 def read_probes(found: Mapping[str, Any]) -> list[Probe]:
     return [
-        Probe(Operation(each["operation"]), ProbeOutcome(each["outcome"]), each["said"], each["needs"])
+        Probe(Operation(each["operation"]), ProbeOutcome(each["outcome"]), each["answer"], each["needs"])
         for each in found["probes"]
     ]
 
@@ -108,9 +108,9 @@ def judge_compatibility(facts: GateFacts) -> Judgement:
 def _against(probe: Probe) -> GateFinding:
     needed = probe.operation in NEEDED
     if probe.outcome is ProbeOutcome.UNTRIED:
-        words = f"{probe.operation.value} could not be tried: {probe.said}"
+        words = f"{probe.operation.value} could not be tried: {probe.answer}"
         return (unknown if needed else untested)(words, f"let this user create topics named {SCRATCH}-*")
     finding = failed if needed else untested
     if probe.outcome is ProbeOutcome.DENIED:
         return finding(f"{probe.operation.value} is denied to this user", f"allow {probe.needs}")
-    return finding(f"{probe.operation.value} failed: {probe.said}", "fix it on the cluster, then measure again")
+    return finding(f"{probe.operation.value} failed: {probe.answer}", "fix it on the cluster, then measure again")
