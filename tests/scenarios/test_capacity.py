@@ -34,8 +34,9 @@ def entity(run: BackfillRun) -> QuotaEntity:
 
 @pytest.mark.long
 def test_a_replay_with_a_rate_has_a_quota_until_it_ends(new_shop: Callable[..., Shop]) -> None:
+    """Its consumers are throttled by it: most of what they get is headers, which the client's limit does not count."""
     shop = new_shop()
-    shop.produce(wide(hours(each=40)))
+    shop.produce([{**each, "headers": [("trace", bytes(70_000))]} for each in wide(hours(each=80))])
     shop.live()
     limited(shop, SLOW)
     run = shop.plan(slices=2)
@@ -47,6 +48,9 @@ def test_a_replay_with_a_rate_has_a_quota_until_it_ends(new_shop: Callable[..., 
     line = quota_line(shop.store.reader, run.run_id)
     assert line is not None
     assert line.endswith("; removed")
+    [record] = shop.store.reader.quotas(run_id=run.run_id)
+    assert record.verified_at is not None
+    assert len([each for each in watch.notices if each.startswith("Broker quota verified: brokers throttled")]) == 1
     capacity = closed(shop, run)["capacity"]
     assert capacity["verdict"] == "returned", capacity
     assert capacity["quotas"]["looked_at"].startswith("client quotas of the cluster")

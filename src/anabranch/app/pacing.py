@@ -40,7 +40,7 @@ def replay_pacing(
     with (
         governing(project_context, lease, plan, pipeline, meter) as governor,
         impact_experiment(project_context, lease, plan, pipeline) as experiment,
-        quota_brake(project_context, lease, plan, observer.notice) as brakes,
+        quota_brake(project_context, lease, plan, observer.notice, lambda: meter.throttled_ms) as brakes,
     ):
 
         def noted(allowance: Allowance) -> None:

@@ -45,7 +45,11 @@ def quota_entity(project_context: ProjectContext, run_id: str) -> QuotaEntity:
 
 @contextmanager
 def quota_brake(
-    project_context: ProjectContext, lease: RunLease, plan: Plan, notice: Callable[[str], object]
+    project_context: ProjectContext,
+    lease: RunLease,
+    plan: Plan,
+    notice: Callable[[str], object],
+    throttled_ms: Callable[[], float],
 ) -> Iterator[list[QuotaBrake]]:
     """The brake, removed at the exit; none where `kafka.quota` is false."""
     if not project_context.loaded.settings.kafka.quota:
@@ -53,7 +57,7 @@ def quota_brake(
         return
     entity = quota_entity(project_context, lease.run_id)
     brokers = KafkaQuotas(project_context.kafka, plan.source.topic, plan.source.ranges)
-    with QuotaBrake(lease, brokers, entity, entity.client_id or "", notice) as brake:
+    with QuotaBrake(lease, brokers, entity, entity.client_id or "", notice, throttled_ms) as brake:
         yield [brake]
 
 

@@ -42,9 +42,11 @@ class Experiment(Protocol):
 
 @dataclass
 class ReadCount:
-    """How many bytes a replay has read, as its writers count them."""
+    """How many bytes a replay has read, as its writers count them, and how long brokers throttle its consumers."""
 
     bytes: int = 0
+    throttled_ms: float = 0.0
+    """As in `SliceProgress`, about a second ago."""
 
     def note(self, total: int) -> None:
         self.bytes = max(self.bytes, total)

@@ -29,7 +29,8 @@ SET, REMOVED = "quota.set", "quota.removed"
 """Actions under which the first setting and the removal of a quota are audited."""
 CHECK_SECONDS = 30.0
 """How often the quota, the leaders and the quotas of others are read again."""
-VERIFY_SECONDS = 10.0
+METRIC_SECONDS = 60.0
+"""How far back the throttle time goes that consumers count."""
 STATE_SECONDS = 2.0
 READ_BACK_TRIES = 49
 READ_BACK_PAUSE = 0.1
@@ -46,6 +47,8 @@ class QuotaBrake:
     entity: QuotaEntity
     client_id: str
     notice: Callable[[str], object]
+    throttled_ms: Callable[[], float]
+    """The longest that brokers throttled one of the replay's fetches within METRIC_SECONDS; 0: none was seen."""
     clock: Callable[[], float] = time.monotonic
     _record: QuotaRecord | None = None
     _allowance: Allowance | None = None
@@ -57,7 +60,9 @@ class QuotaBrake:
     _leaders: dict[int, int] = field(default_factory=dict)
     _others: Sequence[Quota] = ()
     _provable: bool = True
-    """Whether a wait that brokers impose on the client can only come from our quota."""
+    """Whether a throttle time of the replay's consumers can only come from our quota."""
+    _verify_from: float = 0.0
+    """Throttle times read before this moment may be older than the quota."""
     _paused: bool = False
     _given_up: bool = False
     _noticed: set[str] = field(default_factory=set)
@@ -118,7 +123,7 @@ class QuotaBrake:
                 self._give_up(f"Internal error: {type(error).__name__}: {text_of(error)}.")
 
     def step(self, now: float) -> None:
-        """Do what is due: follow the allowance, read the quota again, look whether brokers throttle by it."""
+        """Do what is due: follow the allowance, read the quota again, note that brokers throttle by it."""
         with self._lock:
             allowance = self._allowance
         if allowance is None or self._given_up:
@@ -140,7 +145,7 @@ class QuotaBrake:
             if now >= self._not_before:
                 self._change(following)
                 self._not_before = self.clock() + CHANGE_SECONDS
-        elif value is not None and self._provable:
+        elif value is not None:
             self._verify(now)
 
     @property
@@ -199,6 +204,7 @@ class QuotaBrake:
             self._remove()
             return
         first = self._value is None
+        earlier = first and (bool(self._others) or self.throttled_ms() > 0)
         writer, entity = self.lease.writer, self.entity
         record = writer.intend_quota(
             self.lease.run_id,
@@ -222,8 +228,8 @@ class QuotaBrake:
             self._lost(found)
             return
         self._record = writer.confirm_quota(record.number, self.lease.epoch)
-        self._due["verify"] = self.clock() + VERIFY_SECONDS
         if first:
+            self._verify_from = self.clock() + (METRIC_SECONDS if earlier else 0.0)
             self._audit(SET, {"bytes_per_second_per_broker": value})
             self.notice(f"Broker quota set and read back: {Quota(entity, value).words}.")
 
@@ -236,16 +242,20 @@ class QuotaBrake:
         self._give_up(f"The broker quota for {self.entity.words} {state}.")
 
     def _verify(self, now: float) -> None:
-        if self._record is None or self._record.verified_at is not None:
+        """Note the first throttle time of the replay's own consumers that no other quota can have caused."""
+        if self._record is None or self._record.verified_at is not None or not self._provable:
             return
-        if not self._is_due("verify", now, VERIFY_SECONDS):
+        longest = self.throttled_ms()
+        if now < self._verify_from or longest <= 0 or not self._is_due("verify", now, CHECK_SECONDS):
             return
-        waits = self.brokers.throttle(self.client_id)
-        throttling = {broker: wait for broker, wait in waits.items() if wait > 0}
-        if throttling:
-            self._record = self.lease.writer.verify_quota(self._record.number)
-            broker, wait = max(throttling.items(), key=lambda each: each[1])
-            self.notice(f"Broker quota verified: broker {broker} held this replay back for {wait:.1f} s.")
+        if any(self._may_hold(each) for each in self.brokers.request_quotas()):
+            return
+        self._record = self.lease.writer.verify_quota(self._record.number)
+        self.notice(f"Broker quota verified: brokers throttled this replay's fetches, by up to {longest:,.0f} ms.")
+
+    def _may_hold(self, entity: QuotaEntity) -> bool:
+        is_user_unknown = self.entity.user is None and entity.user is not None
+        return is_user_unknown or entity.matches(self.entity.user, self.client_id)
 
     def _remove(self) -> None:
         if self._record is None:

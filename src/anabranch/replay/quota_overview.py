@@ -68,14 +68,14 @@ class QuotaOverview:
 
 
 def quota_state(record: QuotaRecord) -> str:
-    """How far a quota is, in words: set means read back, and verified that a broker was seen to throttle by it."""
+    """How far a quota is, in words: set means read back, and verified that the replay was seen throttled by it."""
     if not record.is_open:
         return f"{record.end.value if record.end else 'ended'}{f': {record.note}' if record.note else ''}"
     if record.value is None:
         return "being set"
     if record.verified_at is None:
-        return "not yet verified: no broker has throttled by it"
-    return f"verified: a broker throttled by it at {record.verified_at:%H:%M:%S}Z"
+        return "set and read back; not yet seen to throttle"
+    return f"verified: brokers throttled the replay by it at {record.verified_at:%H:%M:%S}Z"
 
 
 def overview_of(

@@ -37,8 +37,8 @@ class BrokerQuotas(Protocol):
     def remove(self, entity: QuotaEntity) -> None:
         """Remove it from all brokers. Idempotent."""
 
-    def throttle(self, client_id: str) -> Mapping[int, float]:
-        """Seconds for which each broker that leads a partition of the topic holds back this client's next fetch."""
+    def request_quotas(self) -> Sequence[QuotaEntity]:
+        """Whose requests the cluster limits in the time that they take: consumers are throttled by these quotas too."""
 
     def leader_bytes(self) -> Mapping[int, int]:
         """Bytes of the replay's range that each broker leads; if sizes are unknown, offsets instead."""

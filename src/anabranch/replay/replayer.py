@@ -70,6 +70,8 @@ class SliceProgress:
     planned: int
     bytes: int
     """Of all records that this process has read for the run."""
+    throttled_ms: float = 0.0
+    """The longest that brokers throttled one of the run's fetches within about a minute; 0: none was seen."""
 
 
 class SliceWriter(Protocol):
@@ -312,6 +314,7 @@ class Replayer:
         progress = variant.writer.progress(slice_)
         self.watch.slice_progress(slice_, progress)
         self.pacing.note_read(variant.step, progress.bytes)
+        self.pacing.meter.throttled_ms = progress.throttled_ms
 
     def _heed_rate(self) -> Allowance:
         """The allowance that applies now, after every writer and brake was held to it."""

@@ -42,7 +42,7 @@ class QuotaRecord:
     set_at: datetime | None = None
     """When `value` was read back."""
     verified_at: datetime | None = None
-    """When a broker was first seen to throttle the replay by it; None: never."""
+    """When the replay's consumers were first seen throttled by it; None: never."""
     ended_at: datetime | None = None
     end: QuotaEnd | None = None
     note: str | None = None

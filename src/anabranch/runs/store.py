@@ -134,7 +134,7 @@ class RunWriter(Protocol):
         """Record that the intended value was read back from the brokers."""
 
     def verify_quota(self, number: int) -> QuotaRecord:
-        """Record that a broker was seen to throttle by this quota. The first time counts."""
+        """Record that the replay's consumers were seen throttled by this quota. The first time counts."""
 
     def end_quota(self, number: int, how: QuotaEnd, note: str | None = None) -> QuotaRecord:
         """Record that the quota is not there any more, or is not ours. By any process: an orphan's has ended. The

@@ -15,13 +15,15 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from tests.conformance.run_store.scene import leased, walked_to
 from tests.fixtures.broker import QUIET, KafkaForTests, embedded_kafka, eventually
+from tests.fixtures.spark import SparkForTests
 
 from anabranch.adapters.kafka.access import KafkaAccess, Login
 from anabranch.adapters.kafka.quotas import KafkaQuotas
 from anabranch.adapters.sql.store import SqlRunStore, open_store
 from anabranch.plan.quotas import DEFAULT, FLOOR, Quota, QuotaEntity
 from anabranch.replay.allowance import Allowance
-from anabranch.replay.quota_brake import CHECK_SECONDS, QuotaBrake
+from anabranch.replay.quota_brake import CHECK_SECONDS, METRIC_SECONDS, QuotaBrake
+from anabranch.replay.quota_overview import quota_line
 from anabranch.replay.quota_steps import CHANGE_SECONDS, WINDOW_SECONDS
 from anabranch.replay.quota_sweep import sweep_quotas
 from anabranch.runs.quotas import QuotaEnd
@@ -46,6 +48,7 @@ class Scene:
     lease: RunLease
     entity: QuotaEntity
     now: float = 0.0
+    throttled_ms: float = 0.0
     notices: list[str] = field(default_factory=list)
 
     @classmethod
@@ -57,11 +60,22 @@ class Scene:
     def brokers(self) -> KafkaQuotas:
         return KafkaQuotas(KafkaAccess(self.kafka.bootstrap), self.topic, {0: ((0, 1),), 1: ((0, 1),)})
 
-    def brake(self, brokers: KafkaQuotas | None = None, clock: Callable[[], float] | None = None) -> QuotaBrake:
+    def brake(
+        self,
+        brokers: KafkaQuotas | None = None,
+        clock: Callable[[], float] | None = None,
+        throttled_ms: Callable[[], float] | None = None,
+    ) -> QuotaBrake:
         """Without its thread the test says when it acts, by a clock of its own."""
-        client_id = self.entity.client_id or ""
-        quotas = brokers or self.brokers
-        return QuotaBrake(self.lease, quotas, self.entity, client_id, self.notices.append, clock or (lambda: self.now))
+        return QuotaBrake(
+            self.lease,
+            brokers or self.brokers,
+            self.entity,
+            self.entity.client_id or "",
+            self.notices.append,
+            throttled_ms or (lambda: self.throttled_ms),
+            clock or (lambda: self.now),
+        )
 
     def step(self, brake: QuotaBrake, rate: int | None, after: float = 0.0) -> int | None:
         """The quota at the brokers after the brake has acted on this rate, so many seconds later."""
@@ -72,6 +86,14 @@ class Scene:
 
     def there(self) -> int | None:
         return self.brokers.read(self.entity)
+
+    def is_verified(self) -> bool:
+        [record] = self.store.reader.quotas()
+        return record.verified_at is not None
+
+    @property
+    def status(self) -> str:
+        return quota_line(self.store.reader, "r1") or ""
 
     def settle(self, value: int | None, entity: QuotaEntity | None = None) -> None:
         """What an operator does, until the broker knows of it."""
@@ -135,6 +157,69 @@ def test_it_is_recorded_before_it_is_set_follows_the_rate_and_is_removed(scene: 
     assert acts == ["quota.set", "quota.removed"] * 2
     brake.release()
     assert len(scene.store.reader.quotas()) == 2
+
+
+def test_a_throttle_time_seen_while_it_is_in_force_verifies_it_once(scene: Scene) -> None:
+    brake = scene.brake()
+    scene.step(brake, 5 * MB)
+    scene.step(brake, 5 * MB, after=1)
+    assert not scene.is_verified()
+    assert scene.status.endswith("; set and read back; not yet seen to throttle")
+    scene.throttled_ms = 120.0
+    scene.step(brake, 5 * MB, after=1)
+    assert scene.is_verified()
+    assert "; verified: brokers throttled the replay by it at " in scene.status
+    assert scene.notices[-1] == "Broker quota verified: brokers throttled this replay's fetches, by up to 120 ms."
+    told = list(scene.notices)
+    scene.step(brake, 5 * MB, after=CHECK_SECONDS)
+    assert scene.notices == told
+    brake.release()
+
+
+def test_a_throttle_time_from_before_it_was_set_does_not_verify_it(scene: Scene) -> None:
+    """The consumers' metric goes back a minute."""
+    brake, scene.throttled_ms = scene.brake(), 120.0
+    scene.step(brake, 5 * MB)
+    scene.step(brake, 5 * MB, after=METRIC_SECONDS / 2)
+    assert not scene.is_verified()
+    scene.step(brake, 5 * MB, after=METRIC_SECONDS / 2 + 1)
+    assert scene.is_verified()
+    brake.release()
+
+
+def test_under_another_quota_that_throttled_until_then_it_is_verified_a_minute_later(scene: Scene) -> None:
+    operators = QuotaEntity("ANONYMOUS", DEFAULT)
+    scene.settle(20 * MB, operators)
+    try:
+        brake = scene.brake()
+        scene.step(brake, 5 * MB)
+        scene.throttled_ms = 120.0
+        scene.step(brake, 5 * MB, after=1)
+        assert not scene.is_verified()
+        scene.step(brake, 5 * MB, after=METRIC_SECONDS)
+        assert scene.is_verified()
+        brake.release()
+    finally:
+        scene.settle(None, operators)
+
+
+def test_a_quota_of_requests_that_may_have_throttled_leaves_it_unverified(scene: Scene) -> None:
+    users = QuotaEntity("ANONYMOUS", None)
+    requests = {"key": "request_percentage", "value": 50.0}
+    scene.brokers._alter(users, {**requests, "remove": False})
+    eventually(lambda: list(scene.brokers.request_quotas()) == [users])
+    try:
+        brake = scene.brake()
+        scene.step(brake, 5 * MB)
+        scene.throttled_ms = 120.0
+        scene.step(brake, 5 * MB, after=1)
+        assert not scene.is_verified()
+    finally:
+        scene.brokers._alter(users, {**requests, "remove": True})
+        eventually(lambda: not scene.brokers.request_quotas())
+    scene.step(brake, 5 * MB, after=CHECK_SECONDS)
+    assert scene.is_verified()
+    brake.release()
 
 
 def test_its_thread_sets_and_removes_it_whatever_ends_the_replay(scene: Scene) -> None:
@@ -300,6 +385,41 @@ def test_brokers_send_no_more_than_the_quota(kafka: KafkaForTests, store: SqlRun
     require_within(received, rate)
     assert record.value == rate
     eventually(lambda: scene.there() is None)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_spark_s_consumers_that_brokers_throttle_verify_the_quota(
+    kafka: KafkaForTests, store: SqlRunStore, spark: SparkForTests
+) -> None:
+    """They have no limit of their own, and read more than the ten seconds' worth that brokers send at once."""
+    from anabranch.adapters.spark.source.kafka_source import read_offsets
+    from anabranch.adapters.spark.source.read_meter import ReadMeter
+
+    topic = kafka.create_topic(kafka.unique_name("quotas"), 2)
+    records = [{"value": RECORD, "partition": number % 2} for number in range(1250)]
+    kafka.produce(topic, records)
+    scene = Scene.open(kafka, store, topic)
+    client_id = scene.entity.client_id or ""
+
+    def read(offsets: int) -> int:
+        ranges = {0: (0, offsets), 1: (0, offsets)}
+        return read_offsets(
+            spark.session, bootstrap=kafka.bootstrap, topic=topic, ranges=ranges, client_id=client_id
+        ).count()
+
+    meter = ReadMeter(spark.session, client_id)
+    with scene.brake(clock=time.monotonic, throttled_ms=lambda: meter.throttled_ms) as brake:
+        brake.apply(limit(MB))
+        eventually(lambda: scene.there() == MB)
+        assert read(10) == 20
+        assert meter.throttled_ms == 0
+        assert not scene.is_verified()
+        assert read(len(records) // 2) == len(records)
+        assert meter.throttled_ms > 0
+        eventually(scene.is_verified)
+    assert any("Broker quota verified: brokers throttled" in each for each in scene.notices)
+    assert ReadMeter(spark.session, f"{client_id}-other").throttled_ms == 0
 
 
 @pytest.mark.cluster

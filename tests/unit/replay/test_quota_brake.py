@@ -56,8 +56,8 @@ class MemoryQuotas:
         self._ask("remove")
         self.values.pop(entity, None)
 
-    def throttle(self, client_id: str) -> Mapping[int, float]:
-        return {}
+    def request_quotas(self) -> Sequence[QuotaEntity]:
+        return []
 
     def leader_bytes(self) -> Mapping[int, int]:
         return {1: 100}
@@ -87,7 +87,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         epoch = walked_to(store, State.REPLAYING).epoch
         quotas, notices = MemoryQuotas(), list[str]()
         lease = RunLease(store.reader, store.writer, RUN, epoch, "ada")
-        brake = QuotaBrake(lease, quotas, ENTITY, "anabranch-r1", notices.append, lambda: made.time)
+        brake = QuotaBrake(lease, quotas, ENTITY, "anabranch-r1", notices.append, lambda: 0.0, lambda: made.time)
         made = Scene(store, brake, quotas, notices)
         made.step(5_000_000, 1)
         made.step(5_000_000, WINDOW_SECONDS)

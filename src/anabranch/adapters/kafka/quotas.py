@@ -22,10 +22,9 @@ CLIENT_ID = "anabranch-quotas"
 """Of the requests about quotas, so that they do not count towards the replay's."""
 SECONDS = 10.0
 _RATE = "consumer_byte_rate"
+_REQUESTS = "request_percentage"
 _USER, _CLIENT = "user", "client-id"
 _EXACTLY, _DEFAULT = 0, 1
-_BY_TOPIC_NAME = 12
-"""The last version of the fetch request that identifies a topic by name."""
 NEEDED = "AlterConfigs and DescribeConfigs on the cluster"
 
 
@@ -75,16 +74,8 @@ class KafkaQuotas:
     def remove(self, entity: QuotaEntity) -> None:
         self._alter(entity, {"key": _RATE, "value": 0.0, "remove": True})
 
-    def throttle(self, client_id: str) -> Mapping[int, float]:
-        """By an empty fetch at the log's end under the replay's client id: the broker answers with the wait that it
-        imposes on that client."""
-        ends = {p: end for p, (_, end) in self._offset_ranges().items()}
-
-        def ask(client: Any) -> dict[int, float]:
-            partitions = {leader: partition for partition, leader in _leaders(client, self.topic).items()}
-            return {leader: _fetch_wait(client, leader, self.topic, p, ends[p]) for leader, p in partitions.items()}
-
-        return self._ask(ask, client_id)
+    def request_quotas(self) -> Sequence[QuotaEntity]:
+        return [each.entity for each in self._describe([], strict=False, key=_REQUESTS)]
 
     def leader_bytes(self) -> Mapping[int, int]:
         def ask(client: Any) -> dict[int, int]:
@@ -105,13 +96,13 @@ class KafkaQuotas:
         client = self.access.client(CLIENT_ID)
         return offset_ranges(client, describe_topic(client, self.topic))
 
-    def _describe(self, components: Sequence[Any], *, strict: bool) -> list[Quota]:
+    def _describe(self, components: Sequence[Any], *, strict: bool, key: str = _RATE) -> list[Quota]:
         Request = _protocol().DescribeClientQuotasRequest  # noqa: N806 - a class of the library
 
         def ask(client: Any) -> list[Quota]:
             answer = client._manager.run(client._manager.send, Request(components=list(components), strict=strict))
             _require_done(answer)
-            return list(_quotas(answer.entries or ()))
+            return list(_quotas(answer.entries or (), key))
 
         return self._ask(ask)
 
@@ -133,10 +124,10 @@ class KafkaQuotas:
 
         self._ask(ask)
 
-    def _ask(self, request: Callable[[Any], T], client_id: str = CLIENT_ID) -> T:
+    def _ask(self, request: Callable[[Any], T]) -> T:
         errors = python_client().errors
         try:
-            with self._client(client_id) as client:
+            with self._client() as client:
                 return request(client)
         except (
             errors.ClusterAuthorizationFailedError,
@@ -154,10 +145,10 @@ class KafkaQuotas:
                 hint=f"Allow this user {NEEDED}, or set kafka.quota: false in the context",
             ) from error
         except errors.KafkaError as error:
-            raise unreachable(self.access.client(client_id)) from error
+            raise unreachable(self.access.client(CLIENT_ID)) from error
 
     @contextmanager
-    def _client(self, client_id: str) -> Iterator[Any]:
+    def _client(self) -> Iterator[Any]:
         if not can_log_in(self.access):
             raise QuotaRefusedError(
                 "The client that manages quotas cannot log in with OAUTHBEARER.",
@@ -165,7 +156,7 @@ class KafkaQuotas:
                 hint="Set kafka.quota: false in the context; the client's limit holds without a quota",
             )
         wait = {"bootstrap_timeout_ms": int(SECONDS * 1000), "request_timeout_ms": int(SECONDS * 1000)}
-        with python_client().KafkaAdminClient(**self.access.kafka_python(client_id), **wait) as client:
+        with python_client().KafkaAdminClient(**self.access.kafka_python(CLIENT_ID), **wait) as client:
             yield client
 
 
@@ -183,12 +174,12 @@ def _require_done(answer: Any) -> None:
         raise kind(answer.error_message)
 
 
-def _quotas(entries: Sequence[Any]) -> Iterator[Quota]:
+def _quotas(entries: Sequence[Any], key: str) -> Iterator[Quota]:
     for entry in entries:
         names = {each.entity_type: DEFAULT if each.entity_name is None else each.entity_name for each in entry.entity}
         if names.keys() <= {_USER, _CLIENT}:
             for value in entry.values:
-                if value.key == _RATE:
+                if value.key == key:
                     yield Quota(QuotaEntity(names.get(_USER), names.get(_CLIENT)), round(value.value))
 
 
@@ -196,19 +187,3 @@ def _leaders(client: Any, topic: str) -> dict[int, int]:
     """The leader of each partition that has one."""
     [found] = client.describe_topics([topic])
     return {each["partition_index"]: each["leader_id"] for each in found["partitions"] if each["leader_id"] >= 0}
-
-
-def _fetch_wait(client: Any, broker: int, topic: str, partition: int, offset: int) -> float:
-    from kafka.protocol.consumer import FetchRequest
-
-    fetch = FetchRequest.FetchTopic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1)
-    request = FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=1,
-        isolation_level=1,
-        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[fetch])],
-        min_version=FetchRequest.min_version_for_isolation_level(1),
-        max_version=_BY_TOPIC_NAME,
-    )
-    return float(client._manager.run(client._manager.send, request, broker).throttle_time_ms) / 1000

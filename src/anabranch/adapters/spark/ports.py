@@ -37,6 +37,10 @@ class SliceSource(Protocol):
     def bytes_read(self) -> int:
         """Bytes of keys and values that this process has read for the run."""
 
+    @property
+    def throttled_ms(self) -> float:
+        """The longest that brokers throttled one of the run's fetches within about a minute; 0: none was seen."""
+
 
 class Decoder(Protocol):
     """Turns records into events. Two decoders of one format give the same rows for the same records."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anabranch.adapters.spark.source.read_meter import fetch_group, fetch_options
+from anabranch.adapters.spark.source.read_meter import REPORTERS, fetch_group, fetch_options
 from anabranch.plan.quotas import FLOOR
 
 TUNED = {
@@ -69,6 +69,7 @@ def read_offsets(
         **given,
         **poll_options({**TUNED, **given}, len(ranges)),
         **SAFE,
+        **REPORTERS,
         "kafka.bootstrap.servers": bootstrap,
         "kafka.client.id": client_id,
         **rate_options(client_id, bytes_per_second, len(ranges)),

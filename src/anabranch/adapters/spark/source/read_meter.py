@@ -16,6 +16,8 @@ FETCHES_PER_SECOND = 8
 """Under a limit, one round of fetches over all partitions is 1/8 of a second's bytes: a consumer holds one and has
 requested the next, so the broker sends at most 1/4 of a second's bytes ahead of the reader."""
 SMALLEST_FETCH, LARGEST_FETCH = 4 << 10, 2 << 20
+REPORTERS = {"kafka.metric.reporters": "org.apache.kafka.common.metrics.JmxReporter,anabranch.ThrottleReporter"}
+"""Setting of the Java consumer, whose default is the first one: how long brokers throttled it can be read then."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,15 @@ class ReadMeter:
     def bytes(self) -> int:
         """Bytes of keys and values read so far."""
         return int(self._meter.bytes())
+
+    @property
+    def throttled_ms(self) -> float:
+        """The longest that brokers throttled a fetch of this client within about a minute, as its consumers count it.
+
+        0 also for consumers of executors on other machines, which are not asked.
+        """
+        jvm: Any = self.spark._jvm
+        return float(jvm.anabranch.ThrottleReporter.longestMillis(self.client))
 
     def records(self, name: str) -> int:
         """Records read so far under this name; repeated reads count again."""

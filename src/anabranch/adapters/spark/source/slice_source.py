@@ -67,6 +67,10 @@ class KafkaSliceSource:
     def bytes_read(self) -> int:
         return self.meter.bytes
 
+    @property
+    def throttled_ms(self) -> float:
+        return self.meter.throttled_ms
+
     def count_read(self, slice_: Slice, records: int, size: int) -> None:
         """Count records read outside Spark; blocks until the limit allows them."""
         self.meter.passed(self.metered_name(slice_), records, size)

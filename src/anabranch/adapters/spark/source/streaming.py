@@ -16,7 +16,7 @@ from anabranch.adapters.checkpoints.log import is_committed
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.spark.decode.decode import EVENT_TIME, decode, events_of
 from anabranch.adapters.spark.source.kafka_source import SAFE, TUNED, poll_options
-from anabranch.adapters.spark.source.read_meter import fetch_options
+from anabranch.adapters.spark.source.read_meter import REPORTERS, fetch_options
 from anabranch.adapters.spark.transform.load import LoadedTransform
 from anabranch.adapters.spark.transform.output_rows import WINDOW, align
 from anabranch.contract.event_window import EventWindow
@@ -54,6 +54,7 @@ def stream_of(
         **poll_options(tuned, len(partitions)),
         **fetch_options(bytes_per_second, len(partitions)),
         **SAFE,
+        **REPORTERS,
         "kafka.bootstrap.servers": kafka.bootstrap,
         "kafka.client.id": client_id,
         "groupIdPrefix": client_id,

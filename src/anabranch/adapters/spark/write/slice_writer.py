@@ -30,6 +30,7 @@ class SparkSliceWriter:
             read=self.source.records_read(slice_),
             planned=self.writer.records_to_read(slice_),
             bytes_read=self.source.bytes_read,
+            throttled_ms=self.source.throttled_ms,
         )
 
     def prepare(self, slice_: Slice) -> None:
