@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 AT_ONCE = 500
+BACKOFF_MS = 5
 Value = TypeVar("Value")
 Spans = Mapping[int, tuple[int, int]]
 """[start, end) by partition."""
@@ -39,6 +40,10 @@ def bounded_reader(client: Mapping[str, str], *, fetch_bytes: int = 64 * 1024) -
         "isolation.level": "read_committed",
         "max.partition.fetch.bytes": fetch_bytes,
         "fetch.wait.max.ms": 50,
+        # By default the C client fetches up to 64 MB ahead, and brokers would send that for a sample of a few records.
+        "queued.max.messages.kbytes": fetch_bytes // 1024,
+        # How long it does not fetch while it holds that much; by default a second.
+        "fetch.queue.backoff.ms": BACKOFF_MS,
         "log_level": 0,
     }
     consumer = Consumer(settings)
@@ -48,15 +53,17 @@ def bounded_reader(client: Mapping[str, str], *, fetch_bytes: int = 64 * 1024) -
         consumer.close()
 
 
-def messages(consumer: Consumer, topic: str, spans: Spans, seconds: float) -> Iterator[tuple[int, Message | None]]:
+def messages(
+    consumer: Consumer, topic: str, spans: Spans, seconds: float, at_once: int = AT_ONCE
+) -> Iterator[tuple[int, Message | None]]:
     """The records of each partition's span, then None for the partition. Ends when all partitions ended or time is
-    up."""
+    up. `at_once` records are fetched before the first of them is returned."""
     from confluent_kafka import KafkaError, TopicPartition
 
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in spans.items()])
     reading, deadline = set(spans), time.monotonic() + seconds
     while reading and time.monotonic() < deadline:
-        for message in consumer.consume(AT_ONCE, timeout=0.1):
+        for message in consumer.consume(at_once, timeout=0.1):
             number, error = message.partition(), message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 _raise_unless_ignored(error)
@@ -77,7 +84,7 @@ def read_places(
     empty."""
     found: dict[int, list[Value]] = {number: [] for number in spans}
     done: set[int] = set()
-    for number, message in messages(consumer, topic, spans, SECONDS):
+    for number, message in messages(consumer, topic, spans, SECONDS, limit):
         if message is not None and len(found[number]) < limit:
             found[number].append(convert(message))
         if message is None or len(found[number]) >= limit:
