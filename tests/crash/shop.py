@@ -248,19 +248,7 @@ class Shop:
     # Commands.
 
     def start(self, *arguments: str, **environment: str) -> Process:
-        number = len(self.processes)
-        out, err = (self.folder / ".anabranch" / f"{number:03}.{stream}" for stream in ("out", "err"))
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            popen = subprocess.Popen(
-                [sys.executable, "-m", "anabranch", *arguments],
-                cwd=self.folder,
-                env={**os.environ, "ANABRANCH_ACTOR": ON_CALL, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
-        process = Process(popen, out, err)
+        process = start_command(self.folder, f"{len(self.processes):03}", *arguments, **environment)
         self.processes.append(process)
         return process
 
@@ -273,6 +261,22 @@ class Shop:
     def end(self) -> None:
         for process in self.processes:
             process.end()
+
+
+def start_command(folder: Path, name: str, *arguments: str, **environment: str) -> Process:
+    """An anabranch command in the project of this folder; its output is in files of this name."""
+    out, err = (folder / ".anabranch" / f"{name}.{stream}" for stream in ("out", "err"))
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "anabranch", *arguments],
+            cwd=folder,
+            env={**os.environ, "ANABRANCH_ACTOR": ON_CALL, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    return Process(popen, out, err)
 
 
 def _holds(pieces: Mapping[int, list[tuple[int, int]]], order: Order) -> bool:
