@@ -92,7 +92,7 @@ def quota_overview(project_context: ProjectContext, store: SqlRunStore) -> Quota
 
 def sweep(project_context: ProjectContext, store: SqlRunStore, actor: str) -> Sequence[SweptQuota]:
     """Remove the quotas that crashed runs left on this context's cluster."""
-    return sweep_quotas(store, KafkaQuotas(project_context.kafka), actor, _now(), is_gone)
+    return sweep_quotas(store, lambda: KafkaQuotas(project_context.kafka), actor, _now(), is_gone)
 
 
 def sweep_before(project_context: ProjectContext, store: SqlRunStore, actor: str, say: Callable[[str], object]) -> None:

@@ -40,16 +40,21 @@ def orphans(store: RunStore, now: datetime, is_gone: Callable[[str], bool]) -> S
 
 
 def sweep_quotas(
-    store: RunStore, brokers: BrokerQuotas, actor: str, now: datetime, is_gone: Callable[[str], bool]
+    store: RunStore,
+    cluster_quotas: Callable[[], BrokerQuotas],
+    actor: str,
+    now: datetime,
+    is_gone: Callable[[str], bool],
 ) -> Sequence[SweptQuota]:
     """Remove the orphans of this cluster. A quota whose value another user has changed is left, and reported.
 
     Repeating it is safe: a quota that is gone is recorded as such. Raises QuotaRefusedError or
-    KafkaUnreachableError, with the records still open.
+    KafkaUnreachableError, with the records still open. The cluster is asked only if the records name an orphan.
     """
     found = orphans(store, now, is_gone)
     if not found:
         return []
+    brokers = cluster_quotas()
     cluster, swept = brokers.cluster(), []
     for record in found:
         if record.cluster != cluster:

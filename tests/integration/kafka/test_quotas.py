@@ -296,7 +296,7 @@ def test_a_superseded_replay_touches_nothing(scene: Scene) -> None:
     former = scene.lease
     epoch = leased(scene.store).epoch
     scene.lease = RunLease(former.reader, former.writer, "r1", epoch, "ada")
-    [swept] = sweep_quotas(scene.store, scene.brokers, "ada", _now(), lambda _: False)
+    [swept] = sweep_quotas(scene.store, lambda: scene.brokers, "ada", _now(), lambda _: False)
     assert (swept.end, swept.record.epoch) == (QuotaEnd.REMOVED, former.epoch)
     eventually(lambda: scene.there() is None)
     successor = scene.brake()
@@ -308,12 +308,12 @@ def test_a_superseded_replay_touches_nothing(scene: Scene) -> None:
 
 def test_what_a_living_process_holds_is_no_orphan(scene: Scene) -> None:
     scene.step(scene.brake(), 5 * MB)
-    assert sweep_quotas(scene.store, scene.brokers, "bob", _now(), lambda _: False) == []
+    assert sweep_quotas(scene.store, lambda: scene.brokers, "bob", _now(), lambda _: False) == []
     assert scene.there() == 5 * MB
-    [swept] = sweep_quotas(scene.store, scene.brokers, "bob", _now(), lambda _: True)
+    [swept] = sweep_quotas(scene.store, lambda: scene.brokers, "bob", _now(), lambda _: True)
     assert "Left by run r1: Broker quota for user ANONYMOUS" in swept.words
     eventually(lambda: scene.there() is None)
-    assert sweep_quotas(scene.store, scene.brokers, "bob", _now(), lambda _: True) == []
+    assert sweep_quotas(scene.store, lambda: scene.brokers, "bob", _now(), lambda _: True) == []
 
 
 def _now() -> datetime:

@@ -132,3 +132,9 @@ def test_a_ratio_says_of_which_rate(command: Command, store: SqlRunStore) -> Non
 @pytest.mark.usefixtures("store")
 def test_no_extension_of_retention_is_swept_where_no_run_has_made_one(command: Command) -> None:
     assert command("retention", "sweep") == (0, {"restored": [], "failed": [], "standing": []})
+
+
+@pytest.mark.usefixtures("store")
+def test_the_cluster_is_not_asked_where_no_run_has_left_a_quota(command: Command) -> None:
+    """Its broker is not running: a command that takes a lease must not report a quota that could not be removed."""
+    assert command("quotas", "sweep") == (0, [])
