@@ -103,7 +103,7 @@ class Governor:
         self._was_idle = idle
         if not signals.live_runs:
             self._state, self._began, self._pressures = None, None, ()
-            self._allowance = Allowance(SOURCE, f"no limit: {signals.live_words}")
+            self._allowance = Allowance(SOURCE, signals.live_words)
             return
         self._began = now if self._began is None else self._began
         self.watched = self.watched.after(tick)

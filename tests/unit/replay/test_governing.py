@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from anabranch.replay.allowance import Allowance
 from anabranch.replay.governing import Governor
 from anabranch.replay.governor import Law
 from anabranch.replay.live_signals import LiveSignals
@@ -73,7 +74,7 @@ def test_every_observation_between_two_ticks_counts() -> None:
 def test_without_live_it_does_not_limit_and_says_so() -> None:
     world = World(replace(CALM, live_runs=False, live_words="no live is seen to run"))
     assert world.rate(20) == [None] * 4
-    assert world.governor.allowance().reason == "no limit: no live is seen to run"
+    assert world.governor.allowance() == Allowance("governor", "no live is seen to run")
 
 
 def test_live_that_starts_in_the_middle_is_protected_within_a_tick() -> None:

@@ -47,3 +47,15 @@ def test_the_progress_line_has_a_limit_only_if_there_is_one() -> None:
     assert pace_words(Pace(AT, DETAILS)) == "Rate 2.0 MB/s by the contract: budget.bytesPerSecond"
     assert pace_words(Pace(AT, {**DETAILS, "source": "none", "bytes_per_second": None})) is None
     assert pace_words(None) is None
+
+
+def test_a_governor_that_limits_nothing_says_so_once() -> None:
+    idle = {**GOVERNOR, "allows": None, "reason": "no live is seen to run", "live": "no live is seen to run"}
+    lines = list(pace_lines(pace_document(Pace(AT, {**DETAILS, "governor": idle}), State.REPLAYING)))
+    assert lines[1] == "governor  no limit: no live is seen to run"
+
+
+def test_a_governor_that_holds_the_next_slice_names_no_rate() -> None:
+    held = {**GOVERNOR, "paused": True, "reason": "lag could not be read for 301 s: no slice begins"}
+    lines = list(pace_lines(pace_document(Pace(AT, {**DETAILS, "governor": held}), State.REPLAYING)))
+    assert lines[1] == "governor  next slice held: lag could not be read for 301 s: no slice begins"
