@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 
 from anabranch.adapters.kafka.quotas import KafkaQuotas
 from anabranch.adapters.sql.store import SqlRunStore
@@ -87,12 +86,12 @@ def quota_forecast(project_context: ProjectContext, plan: Plan, bytes_per_second
 
 def quota_overview(project_context: ProjectContext, store: SqlRunStore) -> QuotaOverview:
     """Changes nothing. Raises QuotaRefusedError or KafkaUnreachableError."""
-    return overview_of(store, KafkaQuotas(project_context.kafka), kafka_user(project_context), _now(), is_gone)
+    return overview_of(store, KafkaQuotas(project_context.kafka), kafka_user(project_context), store.now(), is_gone)
 
 
 def sweep(project_context: ProjectContext, store: SqlRunStore, actor: str) -> Sequence[SweptQuota]:
     """Remove the quotas that crashed runs left on this context's cluster."""
-    return sweep_quotas(store, lambda: KafkaQuotas(project_context.kafka), actor, _now(), is_gone)
+    return sweep_quotas(store, lambda: KafkaQuotas(project_context.kafka), actor, store.now(), is_gone)
 
 
 def sweep_before(project_context: ProjectContext, store: SqlRunStore, actor: str, say: Callable[[str], object]) -> None:
@@ -105,7 +104,3 @@ def sweep_before(project_context: ProjectContext, store: SqlRunStore, actor: str
             say(each.words)
     except AnabranchError as error:
         say(f"Quotas that an ended run left at the brokers could not be removed: {error.what}")
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

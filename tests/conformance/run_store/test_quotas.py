@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
-from tests.conformance.run_store.scene import leased, submitted
+from tests.conformance.run_store.scene import HandClock, leased, submitted
 
 from anabranch.adapters.sql.store import SqlRunStore
+from anabranch.app.project_context import ProjectContext
+from anabranch.app.quotas import sweep
 from anabranch.runs.lease import SupersededError
-from anabranch.runs.quotas import QuotaEnd, QuotaRecord
+from anabranch.runs.quotas import QuotaEnd, QuotaRecord, is_orphan
 
 
 def intended(store: SqlRunStore, epoch: int, value: int = 5_000_000) -> QuotaRecord:
@@ -54,3 +59,14 @@ def test_a_superseded_epoch_neither_intends_nor_confirms(store: SqlRunStore) -> 
         store.writer.confirm_quota(number, former.epoch)
     assert store.writer.end_quota(number, QuotaEnd.GONE).end is QuotaEnd.GONE, "by the process that found it"
     assert intended(store, lease.epoch).epoch == lease.epoch
+
+
+def test_whose_process_has_ended_is_judged_by_the_databases_time(store: SqlRunStore, clock: HandClock) -> None:
+    """A machine whose clock is ahead would take the lease of another one for expired, and remove its quota."""
+    submitted(store)
+    lease = leased(store)
+    assert lease.expires_at is not None
+    record = intended(store, lease.epoch)
+    assert store.now() == clock()
+    assert not is_orphan(record, store.reader.lease("r1"), store.now(), lambda _: False)
+    assert sweep(cast(ProjectContext, SimpleNamespace(kafka=None)), store, "bob") == [], "no broker is asked"

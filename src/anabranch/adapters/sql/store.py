@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 
 from sqlalchemy import URL, Engine
 
-from anabranch.adapters.sql.engine import is_missing_file, make_engine, parse_url
+from anabranch.adapters.sql.engine import is_missing_file, make_engine, parse_url, reading
 from anabranch.adapters.sql.reader import SqlRunReader
 from anabranch.adapters.sql.version import SchemaStatus, SchemaVersion, StoreNewerError, schema_version
-from anabranch.adapters.sql.writer import Clock, SqlRunWriter
+from anabranch.adapters.sql.writer import Clock, SqlRunWriter, database_time
 from anabranch.errors import NOTHING_CHANGED, AnabranchError
 
 
@@ -21,6 +22,11 @@ class SqlRunStore:
     engine: Engine
     reader: SqlRunReader
     writer: SqlRunWriter
+
+    def now(self) -> datetime:
+        """The time by which leases expire: PostgreSQL's, or for a SQLite file that of this machine."""
+        with reading(self.engine) as connection:
+            return database_time(connection, self.writer.clock)
 
     def close(self) -> None:
         self.engine.dispose()
