@@ -112,8 +112,13 @@ class Hooks:
             )
 
     def after(self, hook: str, outcome: str) -> None:
-        """Run the hook, if there is one. A failure is shown and recorded: what the hook follows has happened."""
-        result = self._run(hook, {"ANABRANCH_OUTCOME": outcome})
+        """Run the hook, if there is one. A failure is shown and recorded: what the hook follows has happened. Raises
+        nothing, or it would hide what ended the step."""
+        try:
+            result = self._run(hook, {"ANABRANCH_OUTCOME": outcome})
+        except AnabranchError as error:
+            self.notice(f"Hook {hook} was run and is not on record: {error.what}")
+            return
         if result is not None and not result.succeeded:
             self.notice(f"Hook {hook} {result.words}. {result.last_lines}".strip())
 

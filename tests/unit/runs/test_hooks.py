@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.fixtures.broker import eventually
 
 from anabranch.adapters.hooks import PASSED, HookProcess
 from anabranch.adapters.sql.store import SqlRunStore, open_store
+from anabranch.errors import AnabranchError
 from anabranch.project.secrets import Secret
 from anabranch.runs.hooks import HOOK_RUN, HookFailedError, Hooks
 
@@ -111,3 +112,23 @@ def test_the_hook_after_a_step_is_told_how_it_ended_and_stops_nothing(scene: Sce
         "Hook afterReplay ended with exit code 1. staged",
         "Hook afterReplay ended with exit code 1. failed",
     ]
+
+
+def test_a_hook_after_a_step_that_can_not_be_recorded_does_not_hide_what_ended_the_step(scene: Scene) -> None:
+    class SilentError(AnabranchError):
+        code = "test.silent"
+
+    class Silent:
+        def record_act(self, *_: object, **__: object) -> object:
+            raise SilentError("The database does not answer.", state="as before", hint="wait")
+
+    hooks = replace(scene.hooks(afterReplay="pass"), record=Silent())
+
+    def step() -> None:
+        with hooks.around("Replay", STATE) as hooked:
+            hooked.begin()
+            raise KeyError("what ended the step")
+
+    with pytest.raises(KeyError):
+        step()
+    assert scene.notices == ["Hook afterReplay was run and is not on record: The database does not answer."]
