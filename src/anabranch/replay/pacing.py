@@ -65,9 +65,12 @@ class Pacing:
     """Called with the allowance at each change and every five seconds."""
     meter: ReadCount = field(default_factory=ReadCount)
     clock: Callable[[], float] = time.monotonic
+    _applied: Allowance | None = None
     _last: Allowance | None = None
+    """The last one that was noted."""
     _noted_at: float = -NOTED_SECONDS
     _lock: Lock = field(default_factory=Lock)
+    _applying: Lock = field(default_factory=Lock)
 
     def heed(
         self,
@@ -75,19 +78,42 @@ class Pacing:
         hold: Callable[[Allowance], None] = lambda _: None,
         exempt: Collection[str] = (),
     ) -> Allowance:
+        """`apply`, then `note`."""
+        allowance = self.apply(own, hold, exempt)
+        self.note()
+        return allowance
+
+    def apply(
+        self,
+        own: Allowance,
+        hold: Callable[[Allowance], None] = lambda _: None,
+        exempt: Collection[str] = (),
+    ) -> Allowance:
         """The allowance that applies now: the lowest of all sources and `own`, which the contract and operators set.
 
-        `hold` is called like a brake. Sources named in `exempt` don't count. A change that could not be noted is noted
-        again by the next call: the limit itself holds already. An experiment that is going on lowers the limit further.
+        `hold` is called like a brake. Sources named in `exempt` don't count. An experiment that is going on lowers the
+        limit further. Returns at once, whatever does not answer.
         """
-        asked = [source.allowance() for source in self.sources]
-        allowance = lowest([own, *(each for each in asked if each.source not in exempt)])
-        if self.experiment is not None:
-            allowance = self.experiment.shape(allowance)
-        hold(allowance)
-        for brake in () if allowance.stands_still else self.brakes:
-            brake.apply(allowance)
+        with self._applying:  # otherwise a thread could put an older, higher rate back
+            asked = [source.allowance() for source in self.sources]
+            allowance = lowest([own, *(each for each in asked if each.source not in exempt)])
+            if self.experiment is not None:
+                allowance = self.experiment.shape(allowance)
+            hold(allowance)
+            for brake in () if allowance.stands_still else self.brakes:
+                brake.apply(allowance)
+            self._applied = allowance
+        return allowance
+
+    def note(self) -> None:
+        """Note what was last applied, if it is a change or due. May take as long as the control database does.
+
+        A change that could not be noted is noted again by the next call: the limit itself holds already.
+        """
         with self._lock:
+            allowance = self._applied
+            if allowance is None:
+                return
             former, self._last = self._last, allowance
             is_new = former is None or _differs(former, allowance)
             is_due = is_new or self.clock() - self._noted_at >= NOTED_SECONDS
@@ -101,7 +127,6 @@ class Pacing:
                 raise
         if is_due:
             self.noted(allowance)
-        return allowance
 
     def note_read(self, step: str, bytes_: int) -> None:
         self.meter.note(bytes_)

@@ -174,7 +174,8 @@ class Replayer:
         """
         self._begin()
         try:
-            with self.services:
+            # Beside everything that may wait for a service: slices that were prefetched are read all the time.
+            with self.services, polled(self._hold, POLL_SECONDS):
                 remaining = self._through_outages(lambda _attempt: list(self._remaining(steps)))
                 self._through_outages(lambda _attempt: self._heed_rate())
                 self.watch.remaining([slice_ for _, slice_ in remaining])
@@ -240,8 +241,7 @@ class Replayer:
             return end
         if attempt == 1 or slice_.id not in self._settled(variant):
             self.guard.check()
-            # Two threads: where the control database is silent, limits that need it not still hold for this slice.
-            with polled(self._controls, POLL_SECONDS), polled(partial(self._look, variant, slice_), POLL_SECONDS):
+            with polled(self._ask, POLL_SECONDS), polled(partial(self._look, variant, slice_), POLL_SECONDS):
                 self._one(variant, slice_, left[:AHEAD], attempt)
         return None
 
@@ -308,24 +308,34 @@ class Replayer:
         self.watch.slice_done(slice_, done, seconds)
 
     def _look(self, variant: ReplayVariant, slice_: Slice) -> None:
-        """While a slice is at hand: say how far it is, and obey a new limit at once."""
-        # As it is known: what ends by itself ends too while the control database is silent.
-        self._hold_to(read_controls(self._requests.known, self.bytes_per_second))
+        """While a slice is at hand: say how far it is."""
         progress = variant.writer.progress(slice_)
         self.watch.slice_progress(slice_, progress)
         self.pacing.note_read(variant.step, progress.bytes)
         self.pacing.meter.throttled_ms = progress.throttled_ms
 
+    def _ask(self) -> None:
+        """While a slice is at hand: fetch what operators ask for, and note what limits the replay."""
+        self._controls()
+        self.pacing.note()
+
+    def _hold(self) -> None:
+        """Obey a new limit at once. Asks no database: what ends by itself ends too while that is silent."""
+        if self._requests.after:  # before the first answer nothing is read, and an operator's rate is unknown
+            self._hold_to(read_controls(self._requests.known, self.bytes_per_second))
+
     def _heed_rate(self) -> Allowance:
-        """The allowance that applies now, after every writer and brake was held to it."""
-        return self._hold_to(self._controls())
+        """The allowance that applies now, after every writer and brake was held to it, and on record."""
+        allowance = self._hold_to(self._controls())
+        self.pacing.note()
+        return allowance
 
     def _hold_to(self, controls: Controls) -> Allowance:
         def limit(allowance: Allowance) -> None:
             for variant in self.variants:
                 variant.writer.limit(allowance.bytes_per_second)
 
-        return self.pacing.heed(controls.allowance, limit, controls.exemptions)
+        return self.pacing.apply(controls.allowance, limit, controls.exemptions)
 
     def _prefetch(
         self, variant: ReplayVariant, slice_: Slice, following: Sequence[tuple[ReplayVariant, Slice]]

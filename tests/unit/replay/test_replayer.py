@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Event as Signal
 
 import pytest
 from tests.conformance.run_store.scene import leased, walked_to
@@ -686,6 +687,40 @@ def test_an_operators_rate_ends_while_the_control_database_is_silent(
 
     monkeypatch.setattr(type(scene.store.reader), "audit", silent)
     time.sleep(0.3)
-    scene.replayer._look(scene.replayer.variants[0], SLICES[0])
+    scene.replayer._hold()
     assert scene.writer.rates[0] == 1234
     assert scene.writer.rates[-1] is None
+
+
+@dataclass
+class Share:
+    """A source of limits whose rate the test sets."""
+
+    rate: int = 2000
+
+    def allowance(self) -> Allowance:
+        return Allowance("budget", "share", self.rate)
+
+
+def test_a_limit_holds_while_the_note_of_the_one_before_waits_for_the_control_database(scene: Scene) -> None:
+    share, noting, answered = Share(), Signal(), Signal()
+    held: list[int | None] = []
+
+    def note(allowance: Allowance) -> None:
+        if allowance.bytes_per_second == 1000:
+            noting.set()
+            assert answered.wait(30)
+
+    def during_the_write() -> None:
+        share.rate = 1000
+        assert noting.wait(30)
+        share.rate = 500
+        while scene.writer.rates[-1] != 500 and not answered.wait(0.1) and len(held) < 100:
+            held.append(scene.writer.rates[-1])
+        held.append(scene.writer.rates[-1])
+        answered.set()
+
+    scene.replayer = replace(scene.replayer, pacing=Pacing([share], changed=note))
+    scene.writer.upon[IDS[0]] = during_the_write
+    scene(IDS[0])
+    assert held[-1] == 500
