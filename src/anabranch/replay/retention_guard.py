@@ -153,8 +153,8 @@ class RetentionGuard:
 
     def end(self) -> None:
         """Restore what was extended, and note that nothing is read any more. Idempotent."""
-        self.extension.restore()
         self.share.give_back()
+        self.extension.restore()
         if self._last is not None:
             document = {**self._last.document(), "reading": False}
             self.lease.writer.note_retention_race(self.lease.run_id, self.lease.epoch, document)

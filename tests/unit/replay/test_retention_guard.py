@@ -22,6 +22,7 @@ from anabranch.plan.steps import ReplaySlice
 from anabranch.replay.replayer import Clock, ReplayEnd
 from anabranch.replay.retention_extension import STEP, RetentionExtension, TopicRetention
 from anabranch.replay.retention_guard import CHECK_SECONDS, DECIDED, RetentionGuard, guarding
+from anabranch.replay.retention_share import NoShare
 from anabranch.runs.states import State
 
 ONE_EACH = tuple(replace(each, offsets={number: (0, 10)}) for number, each in enumerate(SLICES))
@@ -228,9 +229,17 @@ def test_a_cluster_that_does_not_answer_at_the_end_is_told_and_the_first_error_s
         race.topics.read = silent  # type: ignore[assignment,method-assign]
         broken()
 
+    class Given(NoShare):
+        back = False
+
+        def give_back(self) -> None:
+            self.back = True
+
+    guard.share = share = Given()
     race.scene.writer.upon[IDS[1]] = fall_silent
     with pytest.raises(BrokenError):
         race.replay(guard)
+    assert share.back, "the greater share does not depend on Kafka"
     assert "anabranch retention sweep" in race.notices[-1]
     assert len(race.store.reader.open_steps(STEP)) == 1, "the next command finds it"
 
