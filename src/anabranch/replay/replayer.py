@@ -196,7 +196,9 @@ class Replayer:
             self.lease.fail(error)
             raise
         finally:
-            self._discard_prefetched()
+            # It waits for what is being read, which would last for ever at the rate of a standstill that is over.
+            with polled(self._hold, POLL_SECONDS):
+                self._discard_prefetched()
         self.lease.transition(Event.STAGE)
         return ReplayEnd.STAGED
 

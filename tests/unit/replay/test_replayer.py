@@ -19,7 +19,7 @@ from anabranch.plan.plan import Plan, PlannedSource, PlannedTarget
 from anabranch.plan.slices import Slice
 from anabranch.plan.steps import ControlSlice, ReplaySlice
 from anabranch.plan.target_range import Grain, PartitionRange, TargetPart, TimeAxis
-from anabranch.replay.allowance import UNLIMITED, Allowance
+from anabranch.replay.allowance import STANDSTILL, UNLIMITED, Allowance
 from anabranch.replay.controls import ControlRequest
 from anabranch.replay.ledger import Account
 from anabranch.replay.pacing import Pacing, record_change
@@ -724,3 +724,40 @@ def test_a_limit_holds_while_the_note_of_the_one_before_waits_for_the_control_da
     scene.writer.upon[IDS[0]] = during_the_write
     scene(IDS[0])
     assert held[-1] == 500
+
+
+@dataclass
+class Waiting(MemoryWriter):
+    """A writer that waits for the slice in flight when it discards: at the rate of a standstill for ever."""
+
+    discards: Signal = field(default_factory=Signal)
+    ended: list[bool] = field(default_factory=list)
+
+    def discard_prefetched(self) -> None:
+        self.discards.set()
+        for _ in range(300):
+            if self.rates[-1] != STANDSTILL:
+                break
+            time.sleep(0.01)
+        self.ended.append(self.rates[-1] != STANDSTILL)
+
+
+def test_a_standstill_that_ends_lets_go_what_is_waited_for_at_the_end(scene: Scene) -> None:
+    writer = Waiting(scene.table)
+
+    @dataclass
+    class Off:
+        def allowance(self) -> Allowance:
+            if writer.discards.is_set():
+                return UNLIMITED
+            return Allowance("impact", "without the replay", STANDSTILL, paused=True)
+
+    def fail() -> None:
+        raise BrokenError("the transform", state="as before", hint="fix it")
+
+    variants = (replace(scene.replayer.variants[0], writer=writer),)
+    scene.replayer = replace(scene.replayer, variants=variants, pacing=Pacing([Off()]))
+    scene.watching.resting = lambda *_: fail()  # type: ignore[method-assign]
+    with pytest.raises(BrokenError):
+        scene(IDS[0])
+    assert writer.ended == [True]
