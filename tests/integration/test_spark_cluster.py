@@ -14,6 +14,7 @@ from tests.fixtures.broker import KafkaForTests, eventually
 from tests.fixtures.spark_cluster import SparkCluster, spark_cluster
 from tests.unit.spark.conftest import pipeline, records
 
+from anabranch.adapters.jvm.artifacts import ArtifactCache, locked
 from anabranch.adapters.spark.decode.decode import NOT_OF_THE_SCHEMA, decode
 from anabranch.adapters.spark.session.session import SparkStartError, start_spark, stop_spark
 from anabranch.adapters.spark.transform.load import load_transform, ship
@@ -151,7 +152,7 @@ def test_a_session_that_does_not_start_is_told_in_a_line_and_leaves_no_jvm(
         start_spark(
             "broken",
             master=cluster.master,
-            jars=(),
+            jars=ArtifactCache().fetch(locked("spark")),
             options={"spark.driver.host": "127.0.0.1", "spark.executor.memory": "much"},
             log=tmp_path / "spark.log",
             driver_memory="512m",
