@@ -6,11 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-MOST = 4096
-"""How many growths of a partition are remembered; beyond it the older half is joined in pairs."""
+MOST, LEAST, TOGETHER = 4096, 64, 200_000
+"""How many growths of a partition are remembered, at most and at least, and of all of them together: they take some
+100 bytes each. Beyond it the older half is joined in pairs."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Growth:
     """Records [first, end) arrived after one look and before the next that saw more."""
 
@@ -92,7 +93,8 @@ class LogHistory:
     def _grow(self, partition: int, growth: Growth) -> None:
         growths = self._growths.setdefault(partition, [])
         growths.append(growth)
-        if len(growths) > MOST:
-            old, new = growths[: MOST // 2], growths[MOST // 2 :]
+        most = max(LEAST, min(MOST, TOGETHER // max(1, len(self.ends)) // 4 * 4))
+        if len(growths) > most:
+            old, new = growths[: most // 2], growths[most // 2 :]
             joined = [Growth(a.after, b.by, a.first, b.end) for a, b in zip(old[::2], old[1::2], strict=True)]
             self._growths[partition] = [*joined, *new]

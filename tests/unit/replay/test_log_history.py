@@ -64,3 +64,15 @@ def test_a_long_history_is_joined_and_stays_right() -> None:
         came = history.arrived(0, offset)
         assert came is not None
         assert came == pytest.approx((offset + 0.5) / 10, abs=8)
+
+
+def test_many_partitions_share_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anabranch.replay.log_history.TOGETHER", 800)
+    history = LogHistory()
+    for at in range(1000):
+        history.look(float(at), dict.fromkeys(range(10), 10 * at))
+    assert all(len(each) <= 80 for each in history._growths.values())
+    for offset in (0, 4321, 9970):
+        came = history.arrived(3, offset)
+        assert came is not None
+        assert came == pytest.approx((offset + 0.5) / 10, abs=8)
