@@ -33,13 +33,13 @@ from anabranch.replay.controls import ControlRequest
 from anabranch.replay.replayer import SliceProgress
 from anabranch.runs.states import State
 
-RECORDS = int(os.environ.get("BENCH_LATENCY_RECORDS", "10000000"))
+RECORDS = int(os.environ.get("BENCH_LATENCY_RECORDS", "6000000"))
 ROUNDS = int(os.environ.get("BENCH_LATENCY_ROUNDS", "5"))
-ALONE, UNGOVERNED, GOVERNED, FIXED = 25, 20, 130, 20
+ALONE, UNGOVERNED, GOVERNED, FIXED = 16, 12, 105, 14
 """Seconds of each phase. The governor starts slowly, so it gets the longest; its rate is that of the last third."""
-SETTLE = 8
+SETTLE = 6
 """Seconds after each phase whose records count to none."""
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
+SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)
 """Fixed rates of the sweep, of the replay's own without the governor."""
 PER_SECOND, SLICE, AIM = 1000, 100_000, 1.2
 FIRST_NEW = 10**8
