@@ -54,11 +54,11 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("kind", "reason", "remedy"),
     [
-        ("kill", "Spark's JVM died: killed by SIGKILL", "look for `Out of memory` in `dmesg`"),
+        ("kill", "Spark's JVM died: killed by SIGKILL", "Look for `Out of memory` in `dmesg`"),
         (
             "memory",
             "Spark's JVM died: out of memory (OutOfMemoryError: Java heap space; heap 512m",
-            "set spark.driverMemory in anabranch.yaml to 1024m (now 512m)",
+            "Set spark.driverMemory in anabranch.yaml to 1024m (now 512m)",
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_live_reads_the_head_and_a_replay_what_was_pinned(new_scene: Callable[..
     assert scene.rows() == times(scene, 1, 2)
     told = [snapshot.summary for snapshot in scene.table().snapshots()]
     read = [json.loads(each.additional_properties[props.LOOKUPS])["factors"]["snapshot"] for each in told if each]
-    assert read == [first, second]
+    assert read == [str(first), str(second)]
 
     edited(contract, lookups={"factors": {"snapshot": second}})
     digests, hashes = set(), set()
