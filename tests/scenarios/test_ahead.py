@@ -16,6 +16,7 @@ from anabranch.adapters.spark.native.append_writer import NativeAppendWriter
 from anabranch.adapters.spark.transform.load import LoadedTransform
 from anabranch.app.backfill import BackfillRun
 from anabranch.errors import AnabranchError
+from anabranch.gates.cleared import ClearedPlan
 from anabranch.gates.collect import GateService
 from anabranch.plan.slices import Slice
 from anabranch.replay.controls import ControlRequest
@@ -88,16 +89,17 @@ def test_the_next_two_slices_are_begun_before_this_one_is_done(shop: Shop, log: 
 def test_gates_are_asked_before_the_query_is_prepared(
     shop: Shop, log: Log, monkeypatch: pytest.MonkeyPatch, refused: bool
 ) -> None:
-    run, called = shop.plan(slices=2), LoadedTransform.__call__
+    run, called, clear = shop.plan(slices=2), LoadedTransform.__call__, GateService.clear_for_replay
 
     def transformed(self: LoadedTransform, events: DataFrame) -> DataFrame:
         log.note("transform")
         return called(self, events)
 
-    def asked(_: GateService) -> None:
+    def asked(gates: GateService) -> ClearedPlan:
         log.note("gates")
         if refused:
             raise AnabranchError("A gate is red.", state="All.", hint="none")
+        return clear(gates)
 
     monkeypatch.setattr(LoadedTransform, "__call__", transformed)
     monkeypatch.setattr(GateService, "clear_for_replay", asked)

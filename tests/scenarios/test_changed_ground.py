@@ -50,7 +50,7 @@ def test_a_column_added_to_the_target_between_slices_stops_the_run(shop: Shop) -
             '"ordered_at",',
             "(F.col('ordered_at') + F.expr(\"INTERVAL 1 HOUR\")).alias('ordered_at'),",
             "replay.row-outside-range",
-            "in ordered_at, which is outside the range",
+            "the transform returned ordered_at = ",
             None,
         ),
         ('"customer",', "F.col('nobody').alias('customer'),", "transform.failed", "nobody", "return events"),

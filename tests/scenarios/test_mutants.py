@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -247,7 +248,7 @@ def test_lost_records_are_caught_even_if_neither_guard_nor_gate_nor_reader_says_
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "gates.closed", "the gates say so"
-    monkeypatch.setattr(GateService, "clear_for_replay", lambda _self: None)
+    monkeypatch.setattr(GateService, "clear_for_replay", lambda self: SimpleNamespace(plan=self.plan))
     with pytest.raises(AnabranchError) as refused:
         shop.apply(run)
     assert refused.value.code == "replay.slice-failed", "and if they do not, the reader does"
