@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anabranch.adapters.spark.source.read_meter import REPORTERS, fetch_group, fetch_options
+from anabranch.adapters.spark.source.read_meter import FETCH_SETTINGS, REPORTERS, fetch_group, fetch_options
 from anabranch.plan.quotas import FLOOR
 
 TUNED = {
@@ -63,30 +63,39 @@ def read_offsets(
     `subscribe`, continues to work when a partition is added to the topic. Quotas bind to `client_id`. Fetches are small
     enough for `bytes_per_second`; the client's meter enforces the limit.
     """
-    given = {f"kafka.{key}": value for key, value in (options or {}).items()}
+    tuned = tuned_options(options)
     settings = {
-        **TUNED,
-        **given,
-        **poll_options({**TUNED, **given}, len(ranges)),
+        **tuned,
+        **poll_options(tuned, len(ranges)),
         **SAFE,
         **REPORTERS,
         "kafka.bootstrap.servers": bootstrap,
         "kafka.client.id": client_id,
-        **rate_options(client_id, bytes_per_second, len(ranges)),
+        **rate_options(client_id, bytes_per_second, len(ranges), tuned),
         **offset_options(topic, ranges),
         "includeHeaders": "true",
     }
     return spark.read.format("kafka").options(**settings).load()
 
 
-def rate_options(client_id: str, bytes_per_second: int | None, partitions: int) -> dict[str, str]:
+def tuned_options(options: Mapping[str, str] | None) -> dict[str, str]:
+    """Ours, overridden by those of the project."""
+    return {**TUNED, **{f"kafka.{key}": value for key, value in (options or {}).items()}}
+
+
+def rate_options(
+    client_id: str, bytes_per_second: int | None, partitions: int, tuned: Mapping[str, str]
+) -> dict[str, str]:
     """The settings that depend on the limit: fetch sizes and the group.
 
     One group for all reads of a run with the same fetch sizes, which commit nothing: Spark keeps the consumers of a
     group for the next slice. With a new group per slice it would retain unused consumers with their fetched records.
+    All fetch settings are given without a limit too: they replace those of a read that was prepared under a limit, as
+    Spark refuses a group whose settings differ.
     """
-    fetches = fetch_options(bytes_per_second, partitions)
-    return {**fetches, "kafka.group.id": fetch_group(client_id, fetches)}
+    small = fetch_options(bytes_per_second, partitions)
+    fetches = {key: tuned[key] for key in FETCH_SETTINGS} | small
+    return {**fetches, "kafka.group.id": fetch_group(client_id, small)}
 
 
 def offset_options(topic: str, ranges: Mapping[int, tuple[int, int]]) -> dict[str, str]:

@@ -16,6 +16,7 @@ FETCHES_PER_SECOND = 8
 """Under a limit, one round of fetches over all partitions is 1/8 of a second's bytes: a consumer holds one and has
 requested the next, so the broker sends at most 1/4 of a second's bytes ahead of the reader."""
 SMALLEST_FETCH, LARGEST_FETCH = 4 << 10, 2 << 20
+FETCH_SETTINGS = ("kafka.max.partition.fetch.bytes", "kafka.fetch.max.bytes", "kafka.fetch.min.bytes")
 REPORTERS = {"kafka.metric.reporters": "org.apache.kafka.common.metrics.JmxReporter,anabranch.ThrottleReporter"}
 """Setting of the Java consumer, whose default is the first one: how long brokers throttled it can be read then."""
 
@@ -77,11 +78,7 @@ def fetch_options(bytes_per_second: int | None, partitions: int) -> dict[str, st
         return {}
     wanted = bytes_per_second // (FETCHES_PER_SECOND * max(1, partitions))
     size = min(LARGEST_FETCH, max(SMALLEST_FETCH, 1 << max(0, wanted.bit_length() - 1)))
-    return {
-        "kafka.max.partition.fetch.bytes": str(size),
-        "kafka.fetch.max.bytes": str(size),
-        "kafka.fetch.min.bytes": "1",
-    }
+    return dict(zip(FETCH_SETTINGS, (str(size), str(size), "1"), strict=True))
 
 
 def fetch_group(client: str, options: Mapping[str, str]) -> str:

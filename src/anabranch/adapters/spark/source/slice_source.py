@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.adapters.kafka.access import KafkaAccess
 from anabranch.adapters.spark.source.driver_reader import read_via_driver
-from anabranch.adapters.spark.source.kafka_source import offset_options, rate_options, read_offsets
+from anabranch.adapters.spark.source.kafka_source import offset_options, rate_options, read_offsets, tuned_options
 from anabranch.adapters.spark.source.read_meter import ReadMeter
 from anabranch.plan.slices import Slice
 
@@ -56,7 +56,7 @@ class KafkaSliceSource:
     def slice_options(self, slice_: Slice) -> dict[str, str]:
         """The options of a read that differ from slice to slice, at the limit as it is now."""
         return {
-            **rate_options(self.client_id, self.meter.rate, len(slice_.offsets)),
+            **rate_options(self.client_id, self.meter.rate, len(slice_.offsets), tuned_options(self.kafka.spark())),
             **offset_options(self.topic, slice_.offsets),
         }
 
