@@ -136,7 +136,7 @@ def slow(shop: Shop) -> None:
 
 
 @pytest.mark.skip(
-    reason="Blocks without the replay are read in since limits run in a thread of their own: their pairs are void, "
+    reason="The replay reads in some blocks that should be without it; the cause is not found: their pairs are void, "
     "too few are left for a statement (issue 18)"
 )
 def test_harm_is_found_and_nothing_is_found_where_there_is_none(new_shop: Callable[..., Shop]) -> None:

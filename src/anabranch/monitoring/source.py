@@ -25,7 +25,7 @@ class ReadResult(Generic[Value]):
 class CachedSource(Generic[T]):
     """A value, or an error, is served again until it is `seconds` old. There is never more than one read under way.
 
-    Only one scrape waits for a source that hangs: later ones are told that it does not answer, until it does.
+    Only one scrape waits for a source that hangs: later ones report that it does not answer, until it does.
     """
 
     def __init__(self, read: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:

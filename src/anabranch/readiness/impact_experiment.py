@@ -31,7 +31,7 @@ OBSERVE_SECONDS = 30.0
 end in it."""
 
 LATE_SECONDS = 10.0
-"""So long after a block should have ended it holds nothing more: whoever looks at live hangs or is gone."""
+"""So long after a block should have ended it holds nothing more: the thread that observes live hangs or has ended."""
 
 
 class ExperimentLog(Protocol):

@@ -63,7 +63,7 @@ class BudgetView:
 
 class BudgetBoard(Protocol):
     def beat(self, heartbeat: Heartbeat) -> BudgetView:
-        """Join or stay, acknowledge `held`, and divide anew among all whose heartbeat has not expired.
+        """Join or stay, acknowledge `held`, and divide again among all whose heartbeat has not expired.
 
         One transaction. Raises SupersededError under another epoch than the run's lease has.
         """

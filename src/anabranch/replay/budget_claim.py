@@ -13,7 +13,7 @@ from anabranch.runs.states import State
 
 
 class RunClaim:
-    """The claim of one process's run, read anew at each call."""
+    """The claim of one process's run, read again at each call."""
 
     def __init__(self, lease: RunLease) -> None:
         self._lease = lease

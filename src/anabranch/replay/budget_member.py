@@ -25,7 +25,7 @@ gives the share to others: by then this process has stopped reading."""
 
 @dataclass(frozen=True)
 class Claim:
-    """What the run itself says about its part in the budget, read anew for each heartbeat."""
+    """What the run itself says about its part in the budget, read again for each heartbeat."""
 
     cap: int | None = None
     paused: bool = False

@@ -1,4 +1,4 @@
-"""Follows no redirect: it would send a token to an address that nobody has configured."""
+"""Follows no redirect: it would send a token to an address that is not configured."""
 
 from __future__ import annotations
 
